@@ -21,7 +21,7 @@ from dpsim.boltzmann import epsilon as boltzmann_epsilon
 from dpsim.release import noise
 from dpsim.words import exact_epsilon
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import Law
+from dpsim.words.distances import Mechanism
 from dpsim.words.space import word_space
 
 EQUAL, AT_LEAST, AT_MOST = "equal to", "at least", "at most"
@@ -119,7 +119,7 @@ def of_words(row) -> Iterator[Claim]:
     where = {"letters": about["m"]} if "m" in about else {}
     where |= {name: about[name] for name in ("adjacency", "start") if name in about}
     name = row.mechanism.removesuffix(" mechanism")
-    law = Law(name, epsilon, b, about.get("offset", 0))
+    law = Mechanism(name, epsilon, b, about.get("offset", 0))
     if row.quantity == "epsilon":
         spent = words.exact_word_epsilon(n, epsilon, mechanism=name, b=b, **where)
         yield row.equal("exact_word_epsilon", spent, 1e-9)
@@ -132,7 +132,7 @@ def of_words(row) -> Iterator[Claim]:
             )
     elif row.quantity == "delta":
         yield row.profile(
-            "dpsim's law", lambda at: largest_delta(law, n, about["m"], at)
+            "dpsim's distribution", lambda at: largest_delta(law, n, about["m"], at)
         )
     else:
         true = about.get("word", [0] * n)
@@ -145,16 +145,16 @@ def of_distances(row, law, counts):
     pmf = law.pmf(log_integers(counts))
     if row.quantity == "probability":
         distance = row.given["distance"]
-        yield row.equal("Law.pmf", pmf[distance] / float(counts[distance]))
+        yield row.equal("Mechanism.pmf", pmf[distance] / float(counts[distance]))
         return
-    yield row.equal("Law.pmf", pmf @ np.arange(len(pmf)))
-    if law.mechanism == "staircase":
+    yield row.equal("Mechanism.pmf", pmf @ np.arange(len(pmf)))
+    if law.name == "staircase":
         return
     case = counts, law.epsilon, law.b
-    error = words.expected_error(*case, mechanism=law.mechanism)
+    error = words.expected_error(*case, mechanism=law.name)
     yield row.equal("expected_error", error)
     lower, upper = words.expected_error_bounds(*case)
-    if law.mechanism == "exponential":
+    if law.name == "exponential":
         yield row.above("the upper bound of Theorem 2", upper, 1e-10)
         return
     yield row.above("the upper bound of Theorem 2", upper)
@@ -187,8 +187,8 @@ def of_randomised_response(row):
         )
         yield row.equal("exact_word_epsilon", spent, 1e-9)
         return
-    law = Law("exponential", promised, b)
-    yield row.profile("dpsim's law", lambda at: largest_delta(law, n, m, at))
+    law = Mechanism("exponential", promised, b)
+    yield row.profile("dpsim's distribution", lambda at: largest_delta(law, n, m, at))
 
 
 # --- dpsim: noise

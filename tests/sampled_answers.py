@@ -11,7 +11,7 @@ from dpsim import boltzmann, dirichlet, words
 from dpsim.release import draws as release_draws
 from dpsim.release import noise
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import Law, sample_distances
+from dpsim.words.distances import Mechanism, sample_distances
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few histograms."""
@@ -27,7 +27,7 @@ def of_words(row, size, rng):
     true = about.get("word", [0] * about["n"])
     counts = words.HammingAutomaton(true, **where).counts
     name = row.mechanism.removesuffix(" mechanism")
-    law = Law(name, about["epsilon"], about["b"], about.get("offset", 0))
+    law = Mechanism(name, about["epsilon"], about["b"], about.get("offset", 0))
     found = sample_distances(law, log_integers(counts), (size,), rng)
     if row.quantity == "expected error":
         return found

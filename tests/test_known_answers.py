@@ -17,7 +17,7 @@ from dpsim import accounting, boltzmann, checks, dirichlet, paths
 from dpsim.accounting import noise_scales
 from dpsim.boltzmann import zero_sum_noise
 from dpsim.release import noise
-from dpsim.words import laws
+from dpsim.words import distances
 from tools.verify import known_answers
 from tools.verify.answers import real_noise
 from tools.verify.answers.answer import DIGITS, About, Answer, ends
@@ -247,18 +247,18 @@ class Scaled:
 
 def wrong_weights(patch, factor):
     """The weights of the words fall too fast or too slowly."""
-    right = laws._log_q
-    patch.setattr(laws, "_log_q", lambda *case: factor * right(*case))
+    right = distances._log_q
+    patch.setattr(distances, "_log_q", lambda *case: factor * right(*case))
 
 
 def wrong_law(patch, factor):
     """So do those of the mechanisms that choose in proportion to a weight."""
-    right = laws.Law.log_f
+    right = distances.Mechanism.log_f
 
     def log_f(law, counts):
         return right(law._replace(epsilon=factor * law.epsilon), counts)
 
-    patch.setattr(laws.Law, "log_f", log_f)
+    patch.setattr(distances.Mechanism, "log_f", log_f)
 
 
 def wrong_noise(patch, factor):

@@ -71,7 +71,12 @@ CASES = {
         KEPT,
         {**COUNTS, "invariant": {2: 5}},
     ),
-    "mdp": (mdp.privatize, models(), {**PLAN, "eta": 0.1}),
+    "mdp": (mdp.privatize, models(), PLAN),
+    "mdp, Dirichlet": (
+        mdp.privatize,
+        models(),
+        {**PLAN, "eta": 0.1, "mechanism": "dirichlet"},
+    ),
     "mdp, Laplace": (mdp.privatize, models(), {**PLAN, "mechanism": "laplace"}),
     "mdp, Gaussian": (mdp.privatize, models(), {**PLAN, "mechanism": "gaussian"}),
 }
@@ -144,6 +149,6 @@ def test_a_private_model_keeps_what_is_public():
     public = {
         name: value for name, value in vars(STARTUP).items() if name != "transitions"
     }
-    kept = vars(mdp.privatize(STARTUP, **PLAN, eta=0.1).value)
+    kept = vars(mdp.privatize(STARTUP, **PLAN).value)
     for name, value in public.items():
         np.testing.assert_array_equal(kept[name], value, name)

@@ -5,21 +5,21 @@ from .sampling import (
     metropolis as metropolis,
     sample_exact as sample_exact,
 )
-from .law import (
-    sensitivity as sensitivity,
-    epsilon_bound as epsilon_bound,
+from .stationary import (
     objective as objective,
     log_stationary as log_stationary,
 )
 from .epsilon import (
+    sensitivity as sensitivity,
+    epsilon_bound as epsilon_bound,
     exact_epsilon_limit as exact_epsilon_limit,
     epsilon_at_delta as epsilon_at_delta,
 )
 from .mixing import (
     mixing_bound as mixing_bound,
     mixing_delta as mixing_delta,
-    transition_matrix as transition_matrix,
-    k_step_law as k_step_law,
+    metropolis_matrix as metropolis_matrix,
+    k_step_distribution as k_step_distribution,
 )
 from .space import (
     configurations as configurations,
@@ -31,7 +31,7 @@ from .zero_sum_noise import (
 )
 from . import (
     private_histogram as private_histogram,
-    law as law,
+    stationary as stationary,
     sampling as sampling,
     epsilon as epsilon,
     mixing as mixing,

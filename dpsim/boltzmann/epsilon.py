@@ -1,11 +1,13 @@
-"""The exact epsilon and delta of one draw of the Boltzmann distribution, summed over all histograms without sampling.
+"""The privacy of one sample from the Boltzmann distribution, exact or as a bound.
 
-"Exact" means up to double precision. The arguments x, t and weights are those of `law`.
+The exact epsilon and delta are sums over all histograms, computed in double precision.
+The module also has the sensitivity of the objective and a proven upper bound on the
+exact epsilon. The arguments x, t and weights are those of `stationary`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import permutations
 
 import numpy as np
@@ -24,68 +26,115 @@ from dpsim.boltzmann.space import (
 )
 from dpsim.checks import Array, Integers
 
-LARGEST_PAIRED = (
-    30_000  # histograms: all their pairs are visited for the normalisers of a full W
-)
-PRECISION = 1e-9  # relative, by which `epsilon_at_delta` rounds its result up
+# The number of histograms up to which the normalisers of a full W are computed, from
+# all their pairs.
+LARGEST_PAIRED = 30_000
+# The relative amount by which `epsilon_at_delta` rounds its result up at most.
+PRECISION = 1e-9
 
 
-def log_normalisers(x: Integers, t: float, w: Array) -> Array:
-    """Return the logarithm of the sum over z of exp(c_x(z) / t) for histograms x (rows, n) of one total. For a full W,
-    x must be all of these histograms."""
+def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
+    """Return the sensitivity s of the objective (Fleischer 2024).
+
+    It is the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours
+    x, y. For a diagonal W it is 2 N - 1 times the sum of the two largest weights, which
+    is 4 N - 2 for the identity.
+
+    Parameters
+    ----------
+    total, bins : int, N >= 1 people and n >= 2 bins
+    weights : array_like, optional, W as in `objective`
+
+    Notes
+    -----
+    With y = x + m, m = e_j - e_i and g = W m, the difference c_y(z) - c_x(z) =
+    2 g.(z - x) - (g_j - g_i) is linear in z and in x. So it is largest at z = N e_k
+    and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
+    2 N max(g) - 2 (N - 1) min(g) - g_i - g_j. Exchanging x and y changes the sign of
+    the difference.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.sensitivity(50, 3)
+    198.0
+    """
+    total, bins = size(total, bins)
+    w = weight_matrix(weights, bins)
     if w.ndim == 1:
-        return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
-    if len(x) > LARGEST_PAIRED:
-        raise ValueError(
-            f"total and bins must give at most {LARGEST_PAIRED} histograms, got {len(x)}"
-        )
-    eigenvalues, vectors = np.linalg.eigh(w)
-    points = x @ (
-        vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-    )  # squared distances are (z - x)' W (z - x)
-    blocks = np.array_split(points, 1 + len(points) ** 2 // 4_000_000)
-    return np.log(
-        np.concatenate(
-            [
-                np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1)
-                for block in blocks
-            ]
-        )
-    )
+        return float((2 * total - 1) * np.sort(w)[-2:].sum())
+    largest = 0.0
+    for i in range(bins):
+        g = np.delete(w - w[i], i, axis=0)  # one row for each j
+        ends = np.delete(np.diag(w), i) - w[i, i]  # g_i + g_j
+        highest = 2 * total * g.max(axis=1)
+        lowest = 2 * (total - 1) * g.min(axis=1)
+        values = highest - lowest - ends
+        largest = max(largest, float(values.max()))
+    return largest
 
 
-def _sums(parts: Integers, total: int, a: Array) -> Array:
-    """Return the sums of exp(-sum a_i (z_i - parts_i)^2) over the z of each total 0..N: (rows, N + 1)."""
-    if len(parts) * (total + 1) > LARGEST_TABLE:
-        raise ValueError(
-            f"total and bins must need at most {LARGEST_TABLE} sums, got {len(parts)} of {total + 1}"
-        )
-    sums = np.zeros((len(parts), total + 1))
-    sums[:, 0] = 1.0
-    before = np.arange(total + 1)[:, None]
-    for i, own in enumerate(a):
-        terms = np.exp(-own * np.arange(-2.0 * total, total + 1) ** 2)
-        for count in range(total + 1):  # a bin's terms depend only on its own count
-            here = parts[:, i] == count
-            if here.any():
-                added = before.T - before  # how many of a total are in bin i
-                kernel = np.where(added >= 0, terms[added - count + 2 * total], 0.0)
-                sums[here] = sums[here] @ kernel
-    return sums
+def epsilon_bound(
+    total: int, bins: int, t: float, weights: ArrayLike | None = None
+) -> float:
+    """Return a proven upper bound on the exact epsilon of one sample from pi(z | x).
+
+    It is never above Fleischer 2024's promised epsilon of 2 s / t.
+
+    Parameters
+    ----------
+    total, bins, weights : as in `sensitivity`
+    t : float in [1e-100, 1e100], the temperature
+
+    Notes
+    -----
+    Let y = x + m, m = e_j - e_i and g = W m as in `sensitivity`, and let E_h be the
+    mean under the Boltzmann distribution centred at the real point x + h m. Integrate
+    the derivative of the log-normaliser from x to y. Then log pi(z | x) - log pi(z | y)
+    is 2 / t times the difference between the mean over h in [0, 1] of E_h[g.Z] and g.z.
+    This is at most 2 N (max(g) - min(g)) / t. For a diagonal W, the bound is 2 N / t
+    times the sum of the two largest weights.
+
+    For W = w times the identity the bound is s / t. Take w = 1. Then g.Z = N - S with
+    S = 2 Z_i + (the counts of all bins except i and j), and min g = -1, so it must be
+    shown that the mean of S over h is at least 1. Under E_h, S is in 0..2N and has the
+    weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (the counts of x in
+    those bins) >= 2. Moreover q(0) <= q(2), because each split that makes S = 0 also
+    makes S = 2. Lowering b to 2 only lowers the mean. For b = 2, the map S -> 2 - S
+    exchanges h and 1 - h on {0, 1, 2}, so the average over h and 1 - h is at least 1,
+    because the excess of q(2) and the values S > 2 only raise it. For unequal weights
+    the exact epsilon can exceed s / t.
+
+    Examples
+    --------
+    >>> from dpsim import boltzmann
+    >>> boltzmann.epsilon_bound(50, 3, 198.0)
+    1.0
+    """
+    total, bins = size(total, bins)
+    w = weight_matrix(weights, bins)
+    t = temperature(t)
+    if w.ndim == 1:
+        moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
+        return moved * float(np.sort(w)[-2:].sum()) / t
+    widest = max(float(np.ptp(w - row, axis=1).max()) for row in w)
+    return 2 * total * widest / t
 
 
 def exact_epsilon_limit(
     total: int, bins: int, t: float, weights: ArrayLike | None = None
 ) -> float:
-    """Return the exact epsilon of one draw of pi(z | x), the largest loss over neighbours and outputs.
+    """Return the exact epsilon of one sample from pi(z | x), at delta = 0.
 
-    The worst output for given neighbours is known (see `sensitivity`), so only the normalisers have to be summed.
+    It is the largest loss over all neighbours and outputs. The worst output for given
+    neighbours follows as in `sensitivity`, so only the normalisers are summed.
 
     Parameters
     ----------
     total, bins, t : as in `epsilon_bound`
     weights : array_like, optional
-        W, as in `objective`. There may be at most 30,000 histograms for a full W, and 50,000,000 / (N + 1) for others.
+        W, as in `objective`. There may be at most 30,000 histograms for a full W, and
+        50,000,000 / (N + 1) for a diagonal one.
 
     Examples
     --------
@@ -104,19 +153,22 @@ def exact_epsilon_limit(
     for i, j in permutations(range(bins), 2):
         here = x[:, i] > 0
         g = full[j] - full[i]
-        changed = (
-            2 * (pull[here, j] - pull[here, i]) + g[j] - g[i] - 2 * total * g.min()
-        )
-        loss = (
-            changed / t - normaliser[here] + normaliser[row(after_move(x[here], i, j))]
-        )
+        changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i]
+        changed = changed - 2 * total * g.min()
+        moved = normaliser[row(after_move(x[here], i, j))]
+        loss = changed / t - normaliser[here] + moved
         largest = max(largest, float(loss.max(initial=0.0)))
     return largest
 
 
-def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untyped-def]
-    """Return the histograms to examine, and a function that finds the row of any histogram. For equal weights, one
-    histogram represents all that have the same counts in another order."""
+def _representatives(
+    total: int, bins: int, w: Array
+) -> tuple[Integers, Callable[[Integers], Integers]]:
+    """Return the histograms to examine, and a function that finds the row of any one.
+
+    For equal weights, one histogram represents all that have the same counts in another
+    order.
+    """
     states = configurations(total, bins)
     if w.ndim == 2 or np.ptp(w) > 0:
         return states, index
@@ -125,11 +177,61 @@ def _representatives(total: int, bins: int, w: Array):  # type: ignore[no-untype
     return x, lambda z: np.searchsorted(numbers, index(-np.sort(-z, axis=-1)))
 
 
-def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
-    """Return the exact epsilon of one draw of pi(z | x) at each delta, in its shape, for W = identity.
+def log_normalisers(x: Integers, t: float, w: Array) -> Array:
+    """Return the logarithm of the sum of exp(c_x(z) / t) over z, for each histogram x.
 
-    It is the smallest epsilon >= 0 whose exact delta is at most the given one, rounded up by at most a relative 1e-9.
-    The normalisers are exact up to 1e-14. For delta = 0 it equals `exact_epsilon_limit` up to that precision.
+    The histograms (rows, n) have the same total. For a full W they must be all of the
+    histograms with this total.
+    """
+    if w.ndim == 1:
+        total = int(x[0].sum())
+        return np.log(_sums(x, total, w / t)[:, -1])
+    if len(x) > LARGEST_PAIRED:
+        raise ValueError(
+            f"total and bins must give at most {LARGEST_PAIRED} histograms, "
+            f"got {len(x)}"
+        )
+    eigenvalues, vectors = np.linalg.eigh(w)
+    # the squared distances between these points are (z - x)' W (z - x)
+    points = x @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
+    sums = [
+        np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1)
+        for block in np.array_split(points, 1 + len(points) ** 2 // 4_000_000)
+    ]
+    return np.log(np.concatenate(sums))
+
+
+def _sums(parts: Integers, total: int, a: Array) -> Array:
+    """Return sums over z of exp(-sum_i a_i (z_i - parts_i)^2), (rows, N + 1).
+
+    Column M holds the sum over the z whose total is M.
+    """
+    if len(parts) * (total + 1) > LARGEST_TABLE:
+        raise ValueError(
+            f"total and bins must need at most {LARGEST_TABLE} sums, "
+            f"got {len(parts)} of {total + 1}"
+        )
+    sums = np.zeros((len(parts), total + 1))
+    sums[:, 0] = 1.0
+    before = np.arange(total + 1)[:, None]
+    added = before.T - before  # how many people of a total are in bin i
+    for i, own in enumerate(a):
+        terms = np.exp(-own * np.arange(-2.0 * total, total + 1) ** 2)
+        for count in range(total + 1):  # a bin's terms depend only on its own count
+            here = parts[:, i] == count
+            if here.any():
+                kernel = np.where(added >= 0, terms[added - count + 2 * total], 0.0)
+                sums[here] = sums[here] @ kernel
+    return sums
+
+
+def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
+    """Return the exact epsilon of one sample from pi(z | x) at each delta.
+
+    Here W is the identity. The result has the shape of delta. It is the smallest
+    epsilon >= 0 whose exact delta is at most the given one, rounded up by at most a
+    relative 1e-9. The normalisers are exact up to 1e-14. For delta = 0 it equals
+    `exact_epsilon_limit` up to that precision.
 
     Parameters
     ----------
@@ -151,64 +253,75 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
 
 
 def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
-    """Yield the loss and the probability of each z_0 - z_1 in -N..N, as arrays (2 N + 1, pairs). The order of the bins
-    2 to n - 1 of x does not matter, so one order represents all."""
+    """Yield the losses between neighbours and their probabilities, for W = identity.
+
+    Both are arrays (2 N + 1, pairs). The loss depends on the output z only through
+    z_0 - z_1, which takes the values -N..N in the rows. A pair moves one person from
+    bin 0 to bin 1. The order of the other bins of x does not matter, so only one order
+    is examined. Each array has the pairs of at most 2,000 histograms.
+    """
     total, bins = size(total, bins)
     t = temperature(t)
     normal, row = _representatives(total, bins, np.ones(bins))
     normaliser = log_normalisers(normal, t, np.ones(bins))
     states = configurations(total, bins)
-    x = states[(states[:, 0] > 0) & (np.diff(states[:, 2:], axis=1) <= 0).all(axis=1)]
+    falling = (np.diff(states[:, 2:], axis=1) <= 0).all(axis=1)
+    x = states[falling & (states[:, 0] > 0)]
     if len(x) * (2 * total + 1) > LARGEST_TABLE:
         raise ValueError(
-            f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, got {len(x)} histograms"
+            f"total {total} and bins {bins} must need at most {LARGEST_TABLE} numbers, "
+            f"got {len(x)} histograms"
         )
-    own, moved = normaliser[row(x)], normaliser[row(after_move(x, 0, 1))]
+    own = normaliser[row(x)]
+    moved = normaliser[row(after_move(x, 0, 1))]
     difference = np.arange(-total, total + 1)[:, None]
     apart = x[:, 0] - x[:, 1]
-    # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 and half that of z_0 + z_1, which is
-    # at least |z_0 - z_1| and has its parity
+    # (z_0 - x_0)^2 + (z_1 - x_1)^2 is half the square of the change of z_0 - z_1 plus
+    # half the square of the change of z_0 + z_1. The sum z_0 + z_1 is at least
+    # |z_0 - z_1| and has its parity.
     rest, place = np.unique(x[:, 2:], axis=0, return_inverse=True)
     both = np.arange(total + 1)[:, None]
-    chances = np.exp(-((both - (total - rest.sum(axis=1))) ** 2) / (2 * t))
-    chances *= _sums(rest, total, np.full(bins - 2, 1 / t))[:, ::-1].T
+    in_both = total - rest.sum(axis=1)
+    weights = np.exp(-((both - in_both) ** 2) / (2 * t))
+    others = _sums(rest, total, np.full(bins - 2, 1 / t))
+    weights *= others[:, ::-1].T
     for parity in (0, 1):
-        chances[parity::2] = chances[parity::2][::-1].cumsum(axis=0)[::-1]
-    chances = chances[np.abs(difference.ravel())]
+        downwards = weights[parity::2][::-1]
+        weights[parity::2] = downwards.cumsum(axis=0)[::-1]
+    weights = weights[np.abs(difference.ravel())]
     near = np.exp(-((difference - difference.T) ** 2) / (2 * t))
-    for some in np.array_split(
-        np.arange(len(x)), 1 + len(x) // 2000
-    ):  # a few MB at a time
-        loss = (2 * difference + 2) / t - (
-            2 * apart[some] / t + own[some] - moved[some]
-        )
-        yield (
-            loss,
-            near[:, apart[some] + total]
-            * chances[:, place.ravel()[some]]
-            / np.exp(own[some]),
-        )
+    for some in np.array_split(np.arange(len(x)), 1 + len(x) // 2000):
+        change = 2 * apart[some] / t + own[some] - moved[some]
+        loss = (2 * difference + 2) / t - change
+        mass = near[:, apart[some] + total] * weights[:, place.ravel()[some]]
+        yield loss, mass / np.exp(own[some])
 
 
 def hockey_stick_sums(loss: Array, mass: Array, epsilon: float) -> Array:
-    """Return the hockey-stick divergence of each pair."""
-    return (mass * -np.expm1(np.minimum(epsilon - loss, 0.0))).sum(axis=0)
+    """Return the hockey-stick divergence of each pair, from the arrays of `losses`."""
+    excess = -np.expm1(np.minimum(epsilon - loss, 0.0))
+    return (mass * excess).sum(axis=0)
 
 
 def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) -> float:
-    """Return the epsilon that the worst pair needs. Starting from the given epsilon, bisection finds the epsilon of a
-    pair that needs a larger one, until there is no such pair."""
+    """Return the epsilon that the worst pair needs at delta, but at least `epsilon`.
+
+    As long as some pair needs a larger epsilon, the search takes the pair with the
+    largest delta and raises epsilon by bisection until it is enough for this pair.
+    """
     if delta == 0:
         return max(epsilon, float(loss.max()))
     while ((deltas := hockey_stick_sums(loss, mass, epsilon)) > delta).any():
         loss = loss[:, deltas > delta]
         mass = mass[:, deltas > delta]
-        deltas = deltas[deltas > delta]
-        worst = np.argmax(deltas)
-        low, high = epsilon, float(loss[:, worst].max())
+        worst = np.argmax(deltas[deltas > delta])
+        low = epsilon
+        high = float(loss[:, worst].max())
         while high - low > PRECISION * high:
             middle = (low + high) / 2
-            kept = hockey_stick_sums(loss[:, worst], mass[:, worst], middle) <= delta
-            low, high = (low, middle) if kept else (middle, high)
+            if hockey_stick_sums(loss[:, worst], mass[:, worst], middle) <= delta:
+                high = middle
+            else:
+                low = middle
         epsilon = high
     return epsilon

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.boltzmann import mixing, sampling, space, zero_sum_noise
-from dpsim.boltzmann.law import epsilon_bound
+from dpsim.boltzmann.epsilon import epsilon_bound
 from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
 
 SMALLEST_EPSILON_OF_LAPLACE = 1e-6
-LOG_LEFT_OUT = -70.0  # of the delta for the terms that are left out of the tables
+# The logarithm of the delta for the terms that are left out of the tables.
+LOG_LEFT_OUT = -70.0
 
 
 def privatize(
@@ -31,49 +32,64 @@ def privatize(
     mechanism: str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return a private histogram of the same total. It is epsilon-differentially private. For the Boltzmann machine
-    there is also a delta, which covers its steps and the rounding of its draws.
+    """Return a private histogram of the same total.
 
-    The `private.Private` holds the histogram, with the labels of a Series, and a statement of its privacy. The
-    temperature of the Boltzmann machine is t = c / epsilon, where c / t is the upper bound of `epsilon_bound`. The
-    exact epsilon of one draw of the limit is `exact_epsilon_limit`, and after `steps` steps delta is `mixing_bound`
-    and the rounding. All public arguments are checked before the histogram is read, and only they decide the
-    temperature and delta (Fleischer 2024; Ghosh, Roughgarden and Sundararajan 2009 for the geometric noise).
+    It is epsilon-differentially private. For the Boltzmann machine there is also a
+    delta, which covers its steps and the rounding of its samples. The `private.Private`
+    holds the histogram, with the labels of a Series, and a statement of its privacy.
+    All public arguments are checked before the histogram is read, and they alone decide
+    the temperature and delta.
 
     Parameters
     ----------
     histogram : array_like or Series (bins,) of int
-        The secret counts. Their total, number of bins and labels are public; an error that refuses other counts is not
+        The secret counts. Their total, number of bins and labels are public. If they
+        differ from what is declared, a ValueError is raised, and this error is not
         private.
-    epsilon : float in (0, 1000], and at least 1e-6 for "laplace"; between neighbours one person changes bin
+    epsilon : float in (0, 1000], and at least 1e-6 for "laplace"
+        Between neighbours one person changes bin.
     total, bins : int, public: N >= 1 people, 2 to 100,000 bins
     steps : int, optional
-        Release the state after this number of steps of the Metropolis chain from the secret histogram, as Fleischer
-        2024 defines the mechanism, for N up to 100,000 and no weights. Too few steps to prove a delta below 1 are
-        refused. Without steps, the Boltzmann machine draws from the limit of its chain, with tables that may be too
-        large for a large total.
+        The number of steps of the Metropolis chain from the secret histogram to the
+        release, as Fleischer 2024 defines the mechanism, for N up to 100,000 and no
+        weights. ValueError is raised if the steps are too few to prove a delta below 1.
+        Without steps, the Boltzmann machine samples from the stationary distribution.
+        If its tables would be too large, which may happen for a large total, ValueError
+        is raised.
     weights : array_like (bins,), optional
-        The public diagonal of W, positive in at least one bin; ones by default. Only for the mechanism "boltzmann".
+        The public diagonal of W, positive in at least one bin; ones by default. Only
+        for the mechanism "boltzmann".
     invariant : mapping of int to int, optional
-        Public: the bins that keep their counts, numbered from 0, and these counts. The release and its epsilon then
-        concern only the other bins, which share the rest of the total.
+        Public: the bins that keep their counts, numbered from 0, and these counts. The
+        release and its epsilon then concern only the other bins, which share the rest
+        of the total.
     mechanism : {"boltzmann", "laplace"}, optional
-        The Boltzmann machine, or `add_zero_sum_laplace` followed by the projection onto the nearest valid histogram.
-        None takes the mechanism with the smallest known error at the same guarantee. This is "laplace", whose noise
-        does not grow with N, unless `steps` or `weights` ask for the Boltzmann machine. (For two or three people the
+        The Boltzmann machine, or zero-sum noise (`add_zero_sum_laplace`, Ghosh,
+        Roughgarden and Sundararajan 2009) followed by the projection onto the nearest
+        histogram. None means the mechanism with the smallest known error at the same
+        guarantee. This is "laplace", whose noise does not grow with N, unless `steps`
+        or `weights` ask for the Boltzmann machine. (For two or three people the
         Boltzmann machine can be better.)
-    rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
+    rng : Generator, int or None
+        None uses the operating system's entropy; anything else makes a simulation.
 
     Notes
     -----
-    Delta covers the rounding of the Boltzmann machine's draws (`sampling.limit_error`, `sampling.step_error`). The
-    noise of "laplace" is drawn at an epsilon that is smaller by 1e-12 and covers its rounding
-    (`zero_sum_noise.one_zero_sum_laplace`). In both, nothing is too improbable to be drawn.
+    The temperature of the Boltzmann machine is t = c / epsilon, where c / t is the
+    upper bound of `epsilon_bound`. The exact epsilon of one sample from the stationary
+    distribution is `exact_epsilon_limit`. Without steps, delta covers the rounding of
+    this sample (`sampling.limit_error`). With steps, it is `mixing_bound` plus the
+    rounding of the steps (`sampling.step_error`). The noise of "laplace" is sampled at
+    an epsilon that is smaller by 1e-12, which covers its rounding
+    (`zero_sum_noise.one_zero_sum_laplace`). In both mechanisms, nothing is left out
+    because it is improbable, except for what delta covers.
 
     Examples
     --------
     >>> from dpsim import boltzmann
-    >>> release = boltzmann.privatize([30, 15, 5], epsilon=1.0, total=50, bins=3, steps=10_000, rng=1)
+    >>> release = boltzmann.privatize(
+    ...     [30, 15, 5], epsilon=1.0, total=50, bins=3, steps=10_000, rng=1
+    ... )
     >>> int(release.value.sum()), release.parameters["t"]
     (50, 198.0)
     """
@@ -88,15 +104,14 @@ def privatize(
         )
     if mechanism == "laplace" and steps is not None:
         raise ValueError("steps must be None for the mechanism 'laplace'")
-    fixed = checks.integers("invariant", list(invariant or {}), 0, bins - 1)
-    counted = checks.integers(
-        "counts of invariant", list((invariant or {}).values()), 0, total
-    )
+    kept = dict(invariant or {})
+    fixed = checks.integers("invariant", list(kept), 0, bins - 1)
+    counted = checks.integers("counts of invariant", list(kept.values()), 0, total)
     free = np.setdiff1d(np.arange(bins), fixed)
     people = total - int(counted.sum())
     if free.size < 2 or people < 1:
         raise ValueError(
-            f"invariant must leave at least 2 bins and 1 person free, got {dict(invariant or {})}"
+            f"invariant must leave at least 2 bins and 1 person free, got {kept}"
         )
     if mechanism == "laplace":
         chosen = _zero_sum_laplace(epsilon, people)
@@ -106,7 +121,8 @@ def privatize(
         w = space.weight_matrix(weights, bins)
         if w.ndim == 2 or not w[free].any():
             raise ValueError(
-                f"weights must be {bins} numbers in [0, inf), one of a free bin positive"
+                f"weights must be {bins} numbers in [0, inf), "
+                "one of a free bin positive"
             )
         chosen = _limit(epsilon, people, w[free])
     generator, simulation = private.source(rng)
@@ -118,35 +134,39 @@ def privatize(
         or (counts[fixed] != counted).any()
     ):
         raise ValueError(
-            f"histogram must have {bins} bins, the total {total} and the invariant counts, as declared, got other "
-            "ones, which are not shown: they are secret"
+            f"histogram must have {bins} bins, the total {total} and the invariant "
+            "counts, as declared, got other ones, which are not shown: they are secret"
         )
     counts[free] = chosen.draw(counts[free], generator)
-    same = (
-        f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, which are public."
-        if fixed.size
-        else ""
-    )
-    spent = chosen.epsilon
-    delta = chosen.delta
-    bound = "(a proven upper bound)"
+    spent = f"epsilon {chosen.epsilon!r} (a proven upper bound), delta {chosen.delta!r}"
+    if chosen.delta:
+        spent += " (a proven upper bound)"
     statement = (
-        f"Neighbours are histograms of {total} people in {bins} bins between which one person changed bin: "
-        f"epsilon {spent!r} {bound}, delta {delta!r}{f' {bound}' if delta else ''}, by {chosen.name}. "
-        f"The total, the bins, their labels and the weights are public.{same}"
+        f"Neighbours are histograms of {total} people in {bins} bins between which one "
+        f"person changed bin: {spent}, by {chosen.name}. "
+        "The total, the bins, their labels and the weights are public."
     )
+    if fixed.size:
+        statement += (
+            f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, "
+            "which are public."
+        )
     return private.result(
         labelled(counts),
         statement,
-        epsilon=spent,
-        delta=delta,
+        epsilon=chosen.epsilon,
+        delta=chosen.delta,
         simulation=simulation,
         **chosen.parameters,
     )
 
 
 class _Mechanism(NamedTuple):
-    """A mechanism for public arguments: its guarantee, its name in the statement, its parameters, and one release."""
+    """A mechanism for given public arguments.
+
+    It has its guarantee, its name in the statement, its parameters, and the function
+    that makes one release.
+    """
 
     epsilon: float
     delta: float
@@ -156,76 +176,77 @@ class _Mechanism(NamedTuple):
 
 
 def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
-    """Return discrete Laplace noise of sum zero, followed by the projection onto histograms of this total."""
+    """Return zero-sum noise, followed by the projection onto the nearest histogram."""
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON_OF_LAPLACE, 1000.0)
     inner = epsilon - zero_sum_noise.ROUNDING
 
+    most = zero_sum_noise.LARGEST_COUNT
+
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
         noisy = x + zero_sum_noise.one_zero_sum_laplace(x.size, inner, rng)
-        most = zero_sum_noise.LARGEST_COUNT
-        return zero_sum_noise.nearest_histogram(
-            np.clip(noisy, -most, most), total, rng=rng
-        )
+        noisy = np.clip(noisy, -most, most)
+        return zero_sum_noise.nearest_histogram(noisy, total, rng=rng)
 
-    return _Mechanism(
-        epsilon, 0.0, "discrete Laplace noise of sum zero and projection", {}, draw
-    )
+    name = "discrete Laplace noise of sum zero and projection"
+    return _Mechanism(epsilon, 0.0, name, parameters={}, draw=draw)
 
 
 def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
-    """Return one draw of the Boltzmann distribution, the limit of the chain."""
+    """Return one sample from the Boltzmann distribution, the limit of the chain."""
     t = _temperature(epsilon, total, w)
     spent = epsilon_bound(total, w.size, t, w)
     name = f"one draw of the Boltzmann distribution at t {t!r}"
-    error = sampling.limit_error(
-        total, w / t, LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon))
-    )
+    log_left_out = LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon))
+    error = sampling.limit_error(total, w / t, log_left_out)
     sampling.refuse_large_tables(total, w / t, error.cut)
     delta = rounding_delta(4.0 * error.error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
 
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
         return sampling.draw_limit(x, w / t, error.cut, rng)
 
-    return _Mechanism(spent, delta, name, {"t": t}, draw)
+    return _Mechanism(spent, delta, name, parameters={"t": t}, draw=draw)
 
 
 def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
-    """Return the state of the Metropolis chain, started at the secret histogram, after these steps."""
+    """Return the state of the Metropolis chain, started at the secret histogram."""
     t = _temperature(epsilon, total, np.ones(bins))
     steps = checks.integer("steps", steps, 0)
     spent = epsilon_bound(total, bins, t)
     name = f"the Metropolis chain at t {t!r} after {steps} steps"
     mixing_delta = float(mixing.mixing_bound(total, bins, t, steps, spent))
-    rounding = rounding_delta(2.0 * steps * sampling.step_error(bins, epsilon), epsilon)
     if mixing_delta >= 1.0:
         enough = mixing.enough_steps(total, bins, t, spent, 1e-6)
         raise ValueError(
-            f"steps must be so many that delta is below 1, {enough} for a delta of 1e-6, got {steps}"
+            f"steps must be so many that delta is below 1, {enough} for a delta of "
+            f"1e-6, got {steps}"
         )
+    rounding = rounding_delta(2.0 * steps * sampling.step_error(bins, epsilon), epsilon)
     delta = min(mixing_delta * (1.0 + rounding) + rounding, 1.0)
+
+    def draw(x: Integers, rng: np.random.Generator) -> Integers:
+        return sampling.metropolis(x, t, steps, rng=rng)[0]
+
     parameters = {"t": t, "steps": steps}
-    return _Mechanism(
-        spent,
-        delta,
-        name,
-        parameters,
-        lambda x, rng: sampling.metropolis(x, t, steps, rng=rng)[0],
-    )
+    return _Mechanism(spent, delta, name, parameters=parameters, draw=draw)
 
 
 def rounding_delta(error: float, epsilon: float) -> float:
-    """Return the delta that covers errors of the logarithms of all probabilities, of which two releases together have
-    at most `error`, and the rounding of `epsilon_bound`, a few units in its last place.
+    """Return the delta that covers the rounding of a mechanism.
 
-    Let P and Q be the two laws and e^epsilon Q + d a bound on P without errors. With them P(S) <= e^(epsilon + error)
-    Q(S) + e^error d. If e^epsilon Q(S) is at least 1, there is nothing to prove. Otherwise the first term exceeds
-    e^epsilon Q(S) by at most e^error - 1.
+    `error` bounds the errors of the logarithms of all probabilities, for two releases
+    together. The rounding of `epsilon_bound`, a few units in its last place, is added
+    here.
+
+    Let P and Q be the two distributions, and e^epsilon Q + d a bound on P without
+    errors. With errors, P(S) <= e^(epsilon + error) Q(S) + e^error d. If e^epsilon Q(S)
+    is at least 1, there is nothing to prove. Otherwise the first term exceeds e^epsilon
+    Q(S) by at most e^error - 1.
     """
     return math.expm1(error + 8.0 * epsilon * exact_draws.UNIT) * (1.0 + 1e-9)
 
 
 def _temperature(epsilon: float, total: int, w: Array) -> float:
-    """Return the smallest t whose `epsilon_bound` is at most epsilon, from public arguments only."""
+    """Return the smallest t whose `epsilon_bound` is at most epsilon."""
     t = epsilon_bound(total, w.size, 1.0, w) / epsilon
     while epsilon_bound(total, w.size, t, w) > epsilon:  # because of rounding
         t = math.nextafter(t, math.inf)

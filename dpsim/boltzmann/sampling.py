@@ -1,7 +1,9 @@
-"""Draws of histograms from the Boltzmann distribution of a diagonal W or along Metropolis chains (Fleischer 2024).
+"""Samples from the Boltzmann distribution, directly or by Metropolis chains.
 
-`sample_exact` makes many draws at once, up to an error in total variation. `draw_limit` makes the one draw of a private
-release, in which the error of every probability is relative, so that it counts little even if epsilon is large.
+The distribution and the chains are those of Fleischer 2024. `sample_exact` returns many
+samples at once and has an error in total variation. `draw_limit` returns the one sample
+of a private release. Its error is relative to each probability, so it counts little
+even if epsilon is large. These two functions need a diagonal W.
 """
 
 from __future__ import annotations
@@ -26,9 +28,13 @@ from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
 from dpsim.numerics.exact_draws import descend, survives
 
-LARGEST_TERMS = 20_000_000  # terms of all bins' tables together
-TILT_POINTS = 200  # terms of a bin from which the tilt is chosen; the draws are exact for any tilt
-CUT = 100.0  # a bin's terms below exp(-CUT) times its largest are left out of the tables of exact draws
+# The number of terms of all bins' tables together, at most.
+LARGEST_TERMS = 20_000_000
+# The number of terms of a bin from which the tilt is computed. The samples are exact
+# for any tilt.
+TILT_POINTS = 200
+# A bin's terms below exp(-CUT) times its largest are left out of the tables.
+CUT = 100.0
 CANDIDATES = ("bins", "individual")
 RULES = ("metropolis", "logistic")
 
@@ -41,8 +47,9 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent draws of pi(z | x) itself for a diagonal W, ``(*size, n)``, without a chain and without
-    burn-in.
+    """Return independent samples from pi(z | x) for a diagonal W, ``(*size, n)``.
+
+    No chain is run, so there is no burn-in.
 
     Parameters
     ----------
@@ -54,16 +61,21 @@ def sample_exact(
 
     Notes
     -----
-    The distribution is that of independent discrete Gaussians exp(-w (z - x)^2 / t) on 0..N, given their total. Tilting
-    all of them by exp(lambda z) does not change it. So draw all bins except the widest from the tilted distributions,
-    give the widest the rest of the total, and accept with the weight of that count relative to its mode. The tilt
-    lambda makes the expected total N, and then a share A of about 1 / sqrt(n) of the proposals is accepted.
+    The distribution is that of independent discrete Gaussians exp(-w (z - x)^2 / t) on
+    0..N, given their total. Tilting all of them by exp(lambda z) does not change it. So
+    all bins except the widest are sampled from the tilted distributions, and the widest
+    gets the rest of the total. The result is accepted with a probability that is the
+    weight of the widest bin's count relative to the weight of its mode. The tilt lambda
+    makes the expected total N, and then a share A of about 1 / sqrt(n) of the proposals
+    is accepted.
 
-    Two errors separate a draw from the exact distribution in total variation (count them as delta). Terms below
-    exp(-100) times a bin's largest term are left out of its table, which contributes at most n (N + 1) exp(-100)
-    divided by the probability of the total N. Double precision (53-bit uniforms, rounded sums) adds about 2 K 2^-53 / A
-    for K table terms. A bin needs about 20 sqrt(t / w) terms, and at most N + 1. Tables of more than 20,000,000 terms
-    are refused.
+    Two errors separate a sample from the exact distribution in total variation, and
+    both count as delta. First, terms below exp(-100) times a bin's largest term are
+    left out of its table. This contributes at most n (N + 1) exp(-100) divided by the
+    probability of the total N. Second, double precision (53-bit uniforms and rounded
+    sums) adds about 2 K 2^-53 / A for K table terms. A bin needs about 20 sqrt(t / w)
+    terms, and at most N + 1. If the tables need more than 20,000,000 terms, ValueError
+    is raised.
 
     Examples
     --------
@@ -75,7 +87,8 @@ def sample_exact(
     w = weight_matrix(weights, centre.size)
     if w.ndim == 2:
         raise ValueError(
-            f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), got a full matrix"
+            f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), "
+            "got a full matrix"
         )
     a = w / temperature(t)
     shape = checks.size("size", size)
@@ -87,30 +100,23 @@ def sample_exact(
     last = int(np.argmax(high - low))
     tables = {}
     for i in np.delete(np.arange(centre.size), last):
-        table = np.cumsum(
-            _terms(np.arange(low[i], high[i] + 1), mode[i], centre[i], a[i], tilt)
-        )
+        window = np.arange(low[i], high[i] + 1)
+        table = np.cumsum(_terms(window, mode[i], centre[i], a[i], tilt))
         tables[i] = table / table[-1]
     out = np.empty((math.prod(shape), centre.size), np.int64)
     done = 0
     while done < len(out):
-        batch = int(
-            np.clip(
-                2 * (len(out) - done) * math.sqrt(centre.size),
-                64,
-                max(64, 2_000_000 // centre.size),
-            )
-        )
+        missing = len(out) - done
+        most = max(64, 2_000_000 // centre.size)
+        batch = int(np.clip(2 * missing * math.sqrt(centre.size), 64, most))
         drawn = np.zeros((batch, centre.size), np.int64)
         for i, table in tables.items():
-            drawn[:, i] = low[i] + np.searchsorted(
-                table, generator.random(batch), side="right"
-            )
+            uniform = generator.random(batch)
+            drawn[:, i] = low[i] + np.searchsorted(table, uniform, side="right")
         left = total - drawn.sum(axis=1)
-        chance = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
-        kept = drawn[(left >= 0) & (generator.random(batch) < chance)][
-            : len(out) - done
-        ]
+        weight = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
+        accepted = (left >= 0) & (generator.random(batch) < weight)
+        kept = drawn[accepted][:missing]
         kept[:, last] = total - kept.sum(axis=1)
         out[done : done + len(kept)] = kept
         done += len(kept)
@@ -118,7 +124,7 @@ def sample_exact(
 
 
 class LimitError(NamedTuple):
-    """What separates `draw_limit` from the Boltzmann distribution, for every histogram of a total.
+    """The errors of `draw_limit`, for every histogram of a total.
 
     Attributes
     ----------
@@ -127,7 +133,8 @@ class LimitError(NamedTuple):
     left_out : float
         A bound on the probability of all that is left out.
     error : float
-        A bound on the error of the logarithm of each other probability, except for one factor that all share.
+        A bound on the error of the logarithm of each other probability, apart from one
+        factor that all probabilities share.
     """
 
     cut: float
@@ -136,31 +143,34 @@ class LimitError(NamedTuple):
 
 
 def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
-    """Return the cut at which at most exp(log_left_out) is left out, and the errors of `draw_limit` at this cut.
+    """Return the cut that leaves out at most exp(log_left_out), and its errors.
 
-    What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a_i (z - x_i)^2 + l (z - x_i)). Given the tilt l, the
-    probability that the total is N is Z / prod W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0 no W_i
-    is above G_i = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt with a larger product than prod G_i is not used. A bin's
-    terms outside its window add up to at most (N + 1) exp(-cut) W_i. So at most n (N + 1) exp(-cut) prod G_i is left
-    out. (A factor of 2 covers the rounding of these sums and of the windows.)
+    Notes
+    -----
+    What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a_i (z - x_i)^2 + l
+    (z - x_i)). Given the tilt l, the probability that the total is N is Z / prod
+    W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0, no W_i is above
+    G_i = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt with a larger product than prod G_i
+    is not used. A bin's terms outside its window add up to at most (N + 1) exp(-cut)
+    W_i. So at most n (N + 1) exp(-cut) prod G_i is left out. A factor of 2 covers the
+    rounding of these sums and of the windows.
 
-    The error of a term's exponent. It is a product of z - mode, which is at most the width of the window, and of the
-    difference of the tilt and a (z + mode - 2 x). Both of these are at most l = 2 N max(a) + log(n) + 5 in modulus, so
-    the exponent has an error of at most u (4 l width + cut), u = 2^-53. Then `relative_error` bounds the draw of each
-    bin except the last, whose term is compared with a number, which adds (3 + cut) u.
+    The error of a term's exponent. The exponent is the product of z - mode and of the
+    difference between the tilt and a (z + mode - 2 x). The first factor is at most the
+    width of the window, and both terms of the second are at most
+    l = 2 N max(a) + log(n) + 5 in modulus. So the exponent has an error of at most
+    u (4 l width + cut), u = 2^-53. To this, `relative_error` adds the error of sampling
+    each bin except the last. The last bin's term is compared with a number, which adds
+    (3 + cut) u.
     """
     bins = a.size
     with np.errstate(divide="ignore"):
         largest = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
-        cut = (
-            math.log(2.0 * bins * (total + 1.0))
-            + float(np.log(largest).sum())
-            - log_left_out
-        )
+        products = float(np.log(largest).sum())
+        cut = math.log(2.0 * bins * (total + 1.0)) + products - log_left_out
         width = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0)
-    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a) + (bins + 1.0) * (
-        cut + 3.0
-    )
+    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a)
+    exponents += (bins + 1.0) * (cut + 3.0)
     draws = sum(exact_draws.relative_error(int(each), cut) for each in width)
     return LimitError(cut, math.exp(log_left_out), exact_draws.UNIT * exponents + draws)
 
@@ -171,75 +181,73 @@ def _largest_tilt(total: int, a: Array) -> float:
 
 
 def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> Integers:
-    """Return one draw (n,) of pi(z | x) for the weights exp(-a (z - x)^2), a = w / t; `limit_error` bounds its errors.
+    """Return one sample (n,) from pi(z | x), which has the weights exp(-a (z - x)^2).
 
-    The algorithm is that of `sample_exact`. Each bin's term is drawn by a binary tree, so that no term above exp(-cut)
-    is too improbable to be drawn.
+    Here a = w / t, and `limit_error` bounds the errors. The algorithm is that of
+    `sample_exact`, but each bin's term is chosen by a binary tree, so every term above
+    exp(-cut) can occur, however improbable it is.
     """
     total = int(x.sum())
-    largest = _largest_tilt(int(x.sum()), a)
+    largest = _largest_tilt(total, a)
     with np.errstate(divide="ignore"):
-        most = float(np.log(np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))).sum())
-    for tilt in (float(np.clip(_tilt(x, a, total), -largest, largest)), 0.0):
+        terms = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
+    most = float(np.log(terms).sum())
+    best = float(np.clip(_tilt(x, a, total), -largest, largest))
+    for tilt in (best, 0.0):
         mode, low, high = _windows(x, a, tilt, total, cut)
-        logs = [
-            _exponents(np.arange(low[i], high[i] + 1), mode[i], x[i], a[i], tilt)
-            for i in range(x.size)
-        ]
+        logs = []
+        for i in range(x.size):
+            window = np.arange(low[i], high[i] + 1)
+            logs.append(_exponents(window, mode[i], x[i], a[i], tilt))
         trees = [exact_draws.weight_tree(each) for each in logs]
-        sums = sum(float(tree[1]) for tree in trees) + float(
-            (tilt * (mode - x) - a * (mode - x) ** 2).sum()
-        )
-        if sums <= most:
+        at_modes = float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
+        if sum(float(tree[1]) for tree in trees) + at_modes <= most:
             break
     last = int(np.argmax(high - low))
     ends = np.cumsum([tree.size for tree in trees])
+    log_last = np.minimum(logs[last], 0.0)
     drawn = np.empty(x.size, np.int64)
-    _draw_bins(
-        rng,
-        np.concatenate(trees),
-        ends,
-        low,
-        high,
-        last,
-        np.minimum(logs[last], 0.0),
-        total,
-        drawn,
-    )
+    tree = np.concatenate(trees)
+    _draw_bins(rng, tree, ends, low, high, last, log_last, total, drawn)
     return drawn
 
 
 @njit(cache=True)
 def _draw_bins(rng, trees, ends, low, high, last, log_last, total, drawn):  # type: ignore[no-untyped-def]
-    """Fill `drawn` with a term of each bin, until the last bin's term, which makes the total, is accepted."""
+    """Fill `drawn` with a term of each bin, until the last bin's term is accepted.
+
+    The last bin's term is what the others leave of the total.
+    """
     while True:
         left = total
         for i in range(drawn.size):
             if i != last:
-                drawn[i] = low[i] + descend(
-                    rng, trees[(ends[i - 1] if i else 0) : ends[i]]
-                )
+                first = ends[i - 1] if i else 0
+                drawn[i] = low[i] + descend(rng, trees[first : ends[i]])
                 left -= drawn[i]
-        if low[last] <= left <= high[last] and survives(
-            rng, -log_last[left - low[last]]
-        ):
+        inside = low[last] <= left <= high[last]
+        if inside and survives(rng, -log_last[left - low[last]]):
             drawn[last] = left
             return
 
 
 def refuse_large_tables(total: int, a: Array, cut: float = CUT) -> None:
-    """Raise ValueError when some histogram of this total could need more than 20,000,000 table terms.
+    """Raise ValueError if the tables could need more than 20,000,000 terms.
 
-    A window ends on either side at the last term that is at least exp(-cut) times the largest one. About the top c of
-    the parabola its terms are the z with a (z - c)^2 <= cut + a / 4, because the mode is within 1/2 of c. So there are
-    at most 2 sqrt(cut / a) + 2 terms. If c lies outside 0..N the terms fall even faster. Both ends are rounded
-    outwards, by one more term each.
+    The bound holds for every histogram of this total.
+
+    A window ends on either side at the last term that is at least exp(-cut) times the
+    largest one. If the parabola has its top at c, these are the terms at the z with a
+    (z - c)^2 <= cut + a / 4, because the mode is within 1/2 of c. So there are at most
+    2 sqrt(cut / a) + 2 terms. If c lies outside 0..N, the terms fall even faster. Both
+    ends are rounded outwards, by one more term each.
     """
     with np.errstate(divide="ignore"):
         terms = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0).sum()
     if terms > LARGEST_TERMS:
         raise ValueError(
-            f"total, bins and t must need at most {LARGEST_TERMS} table terms, got up to {terms:.0f}"
+            f"total, bins and t must need at most {LARGEST_TERMS} table terms, "
+            f"got up to {terms:.0f}"
         )
 
 
@@ -256,52 +264,51 @@ def _exponents(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
 def _windows(
     x: Integers, a: Array, tilt: float, total: int, cut: float = CUT
 ) -> tuple[Integers, Integers, Integers]:
-    """Return each bin's mode in 0..N, and the first and last z of the terms above exp(-cut) times the largest one."""
+    """Return each bin's mode in 0..N and the first and the last z of its window.
+
+    The window holds the terms above exp(-cut) times the largest one.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        top = np.clip(
-            np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0),
-            0,
-            total,
-        )
-        mode = np.rint(top).astype(np.int64)
-        slope = (
-            2 * a * (mode - x) - tilt
-        )  # at a distance v above the mode the exponent is -(a v^2 + slope v)
+        top = np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0)
+        mode = np.rint(np.clip(top, 0, total)).astype(np.int64)
+        # at a distance v above the mode the exponent is -(a v^2 + slope v)
+        slope = 2 * a * (mode - x) - tilt
         ends = []
         for side in (-slope, slope):
             reach = 2 * cut / (side + np.sqrt(side**2 + 4 * a * cut))
-            ends.append(
-                np.ceil(
-                    np.clip(np.nan_to_num(reach, nan=total, posinf=total), 0, total)
-                ).astype(np.int64)
-            )
+            reach = np.nan_to_num(reach, nan=total, posinf=total)
+            ends.append(np.ceil(np.clip(reach, 0, total)).astype(np.int64))
     return mode, np.maximum(mode - ends[0], 0), np.minimum(mode + ends[1], total)
 
 
 def _tilt(x: Integers, a: Array, total: int) -> float:
-    """Return lambda with an expected total near N, by Newton steps in a bracket."""
+    """Return a tilt with an expected total near N, by Newton steps in a bracket."""
     low = -math.inf
     high = math.inf
     tilt = 0.0
     for _ in range(200):
         mode, first, last = _windows(x, a, tilt, total)
         stride = 1 + (last - first) // TILT_POINTS
-        grid = first[:, None] + stride[:, None] * np.arange(
-            int(((last - first) // stride).max()) + 1
-        )
+        points = int(((last - first) // stride).max()) + 1
+        grid = first[:, None] + stride[:, None] * np.arange(points)
         z = np.minimum(grid, last[:, None])
         p = _terms(z, mode[:, None], x[:, None], a[:, None], tilt) * (grid == z)
         p /= p.sum(axis=1, keepdims=True)
-        mean = (p * (z - mode[:, None])).sum(axis=1)
-        spread = float(((p * (z - mode[:, None]) ** 2).sum(axis=1) - mean**2).sum())
+        beside = z - mode[:, None]
+        mean = (p * beside).sum(axis=1)
+        variance = (p * beside**2).sum(axis=1) - mean**2
+        spread = float(variance.sum())
         excess = float((mode + mean).sum()) - total
         if abs(excess) <= 0.1 * max(1.0, math.sqrt(max(spread, 0.0))):
             break
-        low, high = (low, tilt) if excess > 0 else (tilt, high)
+        if excess > 0:
+            high = tilt
+        else:
+            low = tilt
         following = tilt - excess / spread if spread > 0 else math.nan
         if not low < following < high:
             if math.isinf(low) or math.isinf(high):
-                break  # the draws are exact for any tilt; a better one only accepts more often
+                break  # a better tilt would only accept more often
             following = (low + high) / 2
         tilt = following
     return tilt
@@ -319,7 +326,9 @@ def metropolis(
     running_mean: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[Any]:
-    """Return the states of Metropolis chains after `steps` steps from x, (..., chains, n), or their running means.
+    """Return the states of Metropolis chains after some steps from x, (..., chains, n).
+
+    With `running_mean`, it returns the running means of the objective instead.
 
     Parameters
     ----------
@@ -329,15 +338,19 @@ def metropolis(
     chains : int, number of independent chains at each temperature, at least 1
     weights : array_like, optional, W as in `objective`, for at most 7,000 bins
     candidate : {"bins", "individual"}
-        The proposed move. With "bins", one person moves between an ordered pair of distinct bins, which is drawn
-        uniformly; the proposal is refused when the first bin is empty. With "individual", a person drawn uniformly
-        moves to another bin drawn uniformly. Pairs of bins are symmetric, so pi(z | x) is stationary under both rules.
-        With "individual" the chains tend to pi(z | x) times N! / (z_1! ... z_n!), normalised.
+        The proposed move. With "bins", it moves one person between an ordered pair of
+        distinct bins, which is chosen uniformly; if the first bin is empty, nobody
+        moves. With "individual", a person chosen uniformly moves to another bin chosen
+        uniformly. With "bins", pi(z | x) is stationary under both rules, because the
+        proposals are symmetric. With "individual", the chains tend to pi(z | x) times
+        N! / (z_1! ... z_n!), normalised.
     rule : {"metropolis", "logistic"}
-        A candidate that changes c_x by d is accepted with probability min(1, exp(d / t)) or 1 / (1 + exp(-d / t)).
+        The acceptance. A candidate that changes c_x by d is accepted with probability
+        min(1, exp(d / t)) for "metropolis" and 1 / (1 + exp(-d / t)) for "logistic".
     running_mean : bool
-        Return the running means of c_x instead, (..., chains, steps). Entry k - 1 is the mean over X^0 = x, ..., X^(k -
-        1), and it tends to the expected objective (Fleischer 2024, ergodic theorem).
+        Whether to return running means of c_x, (..., chains, steps). Entry k - 1 is the
+        mean over X^0 = x, ..., X^(k - 1). It tends to the expected objective (Fleischer
+        2024, ergodic theorem).
     rng : Generator, int or None
 
     Examples
@@ -359,47 +372,60 @@ def metropolis(
     checks.choice("rule", rule, RULES)
     states = np.empty((*warm.shape, chains, start.size), np.int64)
     means = np.empty((*warm.shape, chains, steps if running_mean else 0))
-    full = np.diag(w) if w.ndim == 1 else w
-    kind = (candidate == "individual", rule == "logistic")
-    flat = (
+    _metropolis(
+        checks.generator(rng),
+        start,
+        warm.ravel(),
+        np.diag(w) if w.ndim == 1 else w,
+        candidate == "individual",
+        rule == "logistic",
+        steps,
         states.reshape(-1, chains, start.size),
         means.reshape(warm.size, chains, means.shape[-1]),
     )
-    _metropolis(checks.generator(rng), start, warm.ravel(), full, *kind, steps, *flat)
     return means if running_mean else states
 
 
 def step_error(bins: int, epsilon: float) -> float:
-    """Return a bound on the relative error of the probability of each move and of each refusal in a step of the chain
-    with pairs of bins, W = identity and the Metropolis rule, at a temperature at which the limit is epsilon-private.
+    """Return a bound on the relative error of the probability of a step's outcome.
 
-    The numbers of the two bins are rounded-down products of a uniform number of 53 bits, so each has a relative error
-    of at most 2 n u, u = 2^-53. A fall of the objective is a whole number of at most 4 N - 2, and its quotient by t is
-    at most (4 N - 2) / t = epsilon. So the quotient and `survives` add at most (3 + 2 epsilon) u.
+    This is for the chain with pairs of bins, W = identity and the Metropolis rule, at a
+    temperature at which the stationary distribution is epsilon-private. A step either
+    moves one person or leaves the state as it is.
+
+    The numbers of the two bins are products of a uniform number of 53 bits, rounded
+    down, so each has a relative error of at most 2 n u, u = 2^-53. A fall of the
+    objective is a whole number of at most 4 N - 2, and its quotient by t is at most (4
+    N - 2) / t = epsilon. So the quotient and `survives` add at most (3 + 2 epsilon) u.
     """
     return (4.0 * bins + 4.0 + 2.0 * epsilon) * exact_draws.UNIT
 
 
 @njit(cache=True, nogil=True)
 def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
-    """Run every chain; the objective is updated by the change of each accepted proposal and never computed anew."""
+    """Run every chain, and fill the states and the running means.
+
+    The objective is updated by the change of each accepted candidate, which is cheaper
+    than computing it anew.
+    """
     n = start.size
     people = start.sum()
     for a in range(warm.size):
         for chain in range(states.shape[1]):
             z = states[a, chain]
             z[:] = start
-            cost, summed = 0.0, 0.0
+            cost = 0.0
+            summed = 0.0
             for k in range(steps):
                 if means.shape[2]:
                     summed += cost
                     means[a, chain, k] = summed / (k + 1)
                 if individual:
+                    # a person's bin is the first whose cumulative count exceeds their
+                    # number
                     person = int(rng.random() * people)
                     i = 0
-                    while (
-                        person >= z[i]
-                    ):  # their bin is the first whose cumulative count exceeds their number
+                    while person >= z[i]:
                         person -= z[i]
                         i += 1
                 else:
@@ -414,9 +440,8 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
                 change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
                 if logistic:
-                    taken = rng.random() < 1 / (
-                        1 + math.exp(min(-change / warm[a], 700.0))
-                    )
+                    fall = math.exp(min(-change / warm[a], 700.0))
+                    taken = rng.random() < 1 / (1 + fall)
                 else:
                     taken = change >= 0 or survives(rng, -change / warm[a])
                 if taken:

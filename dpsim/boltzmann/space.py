@@ -1,4 +1,4 @@
-"""Histograms of N people in n bins: their order, the moves between them, and the checks of arguments."""
+"""Histograms of N people in n bins: their order, the moves between them, and checks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from numpy.typing import ArrayLike
 from dpsim import checks
 from dpsim.checks import Array, Integers
 
-LARGEST_TABLE = 50_000_000  # numbers in one array: 400 MB
+# The number of entries of one array, at most; they take 400 MB.
+LARGEST_TABLE = 50_000_000
 LARGEST_TOTAL = 10**9
 LARGEST_BINS = 100_000
-SCALE = 1e100  # the largest weight, and one over the smallest temperature, so that no exponent overflows
+# The largest weight, and one over the smallest temperature, so that no exponent
+# overflows.
+SCALE = 1e100
 
 
 def histogram(x: ArrayLike) -> Integers:
-    """Return x as integers, and raise ValueError unless it is 1-D with >= 2 bins, counts >= 0 and a total >= 1."""
+    """Return x as integers.
+
+    Raise ValueError unless x is 1-D and has at least 2 bins, no negative count and a
+    total of at least 1.
+    """
     counts = checks.integers("x", x, 0, LARGEST_TOTAL)
     if counts.ndim != 1 or counts.size < 2:
         raise ValueError(
@@ -32,8 +39,11 @@ def histogram(x: ArrayLike) -> Integers:
 
 
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
-    """Return W for n bins, (n,) if it is diagonal (ones for None) and (n, n) otherwise. A full W must be positive
-    semidefinite up to n * 8 rounding errors."""
+    """Return W for n bins, as (n,) if it is diagonal and as (n, n) otherwise.
+
+    None stands for the identity. A full W must be positive semidefinite, up to 8 n
+    rounding errors.
+    """
     if weights is None:
         return np.ones(bins)
     w = checks.real("weights", weights, -SCALE, SCALE)
@@ -43,16 +53,18 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
         )
     if w.ndim == 2:
         slack = 8 * bins * np.finfo(float).eps * np.abs(w).max()
-        if np.abs(w - w.T).max() > slack:
+        asymmetry = np.abs(w - w.T).max()
+        if asymmetry > slack:
             raise ValueError(
-                f"weights must be symmetric, got an asymmetry of {np.abs(w - w.T).max():g}"
+                f"weights must be symmetric, got an asymmetry of {asymmetry:g}"
             )
         w = (w + w.T) / 2
         if np.any(w - np.diag(np.diag(w))):
             smallest = float(np.linalg.eigvalsh(w)[0])
             if smallest < -slack:
                 raise ValueError(
-                    f"weights must be positive semidefinite, eigenvalues in [0, inf), got {smallest:g}"
+                    "weights must be positive semidefinite, "
+                    f"eigenvalues in [0, inf), got {smallest:g}"
                 )
             return w
         w = np.diag(w)
@@ -65,19 +77,21 @@ def temperature(t: float) -> float:
 
 
 def size(total: int, bins: int) -> tuple[int, int]:
-    """Return N and n, and raise ValueError unless N is in 1..10^9 and n in 2..100,000."""
+    """Return N and n. Raise ValueError unless N is in 1..10^9 and n in 2..100,000."""
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     return total, checks.integer("bins", bins, 2, LARGEST_BINS)
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, (binom(N + n - 1, n - 1), n), from (N, 0, ..., 0) to (0, ..., 0, N).
+    """Return all histograms with this total, (binom(N + n - 1, n - 1), n).
 
-    The order is the one of Fleischer 2024, decreasing lexicographically.
+    They are in the order of Fleischer 2024, which is decreasing lexicographically, from
+    (N, 0, ..., 0) to (0, ..., 0, N).
 
     Parameters
     ----------
-    total, bins : int, N >= 0 people and n >= 1 bins; at most 50,000,000 numbers in all
+    total, bins : int, N >= 0 people and n >= 1 bins; the result may have at most
+        50,000,000 entries
 
     Examples
     --------
@@ -87,23 +101,22 @@ def configurations(total: int, bins: int) -> Integers:
     """
     total = checks.integer("total", total, 0, LARGEST_TOTAL)
     bins = checks.integer("bins", bins, 1, LARGEST_TABLE)
-    small = min(
-        total, bins - 1, 15
-    )  # there are more than LARGEST_TABLE ways to choose 15 out of 30 or more
+    # there are more than LARGEST_TABLE ways to choose 15 out of 30 or more
+    small = min(total, bins - 1, 15)
     rows = math.comb(total + bins - 1, small)
     if rows * bins > LARGEST_TABLE:
         raise ValueError(
-            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, got {rows:.6g} histograms"
+            f"total {total} and bins {bins} must give at most {LARGEST_TABLE} numbers, "
+            f"got {rows:.6g} histograms"
         )
-    ways = np.ones(
-        (bins, total + 1), np.int64
-    )  # [i, m]: in how many ways m people fit into the bins from i on
+    # ways[i, m]: in how many ways m people fit into the bins from i on
+    ways = np.ones((bins, total + 1), np.int64)
     for i in reversed(range(bins - 1)):
         ways[i] = ways[i + 1].cumsum()
     states = np.empty((rows, bins), np.int64)
     left = np.array([total])
     for i in range(bins - 1):
-        splits = left + 1  # bin i takes all that are left, or one less, down to none
+        splits = left + 1  # bin i takes all who are left, or one fewer, down to none
         rest = np.arange(splits.sum()) - np.repeat(splits.cumsum() - splits, splits)
         states[:, i] = np.repeat(np.repeat(left, splits) - rest, ways[i + 1, rest])
         left = rest
@@ -112,12 +125,12 @@ def configurations(total: int, bins: int) -> Integers:
 
 
 def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows in `configurations` of histograms, (...).
+    """Return the rows (...) of histograms in `configurations`.
 
     Parameters
     ----------
     z : array_like of int (..., n), histograms of this total
-    total : int, N >= 0 people; fewer than 2^63 histograms
+    total : int, N >= 0 people; there must be fewer than 2^63 histograms
 
     Examples
     --------
@@ -134,21 +147,21 @@ def configuration_index(z: ArrayLike, total: int) -> Integers:
     bins = states.shape[-1]
     if math.comb(total + bins - 1, bins - 1) * (total + bins) >= 2**63:
         raise ValueError(
-            f"total {total} and bins {bins} must give a space that 64-bit integers can number"
+            f"total {total} and bins {bins} must give a space "
+            "that 64-bit integers can number"
         )
     return checks.plain(index(states))
 
 
 def index(states: Integers) -> Integers:
-    """Return the rows of histograms z (..., n) among all histograms of the same total and bins."""
+    """Return the rows (...) of histograms (..., n) in `configurations`."""
     left = states.sum(axis=-1)
     found = np.zeros_like(left)
     for i in range(states.shape[-1] - 1):
         left = left - states[..., i]
-        ahead = np.ones_like(
-            left
-        )  # histograms that agree before bin i and have more in it
-        # binom(left + r - 1, r) with r bins after i, by a product that is whole at every step
+        # How many histograms are equal before bin i and have more in it. With r bins
+        # after i it is binom(left + r - 1, r), and each partial product is an integer.
+        ahead = np.ones_like(left)
         for k in range(states.shape[-1] - 1 - i):
             ahead = ahead * (left + k) // (k + 1)
         found += ahead
@@ -156,7 +169,10 @@ def index(states: Integers) -> Integers:
 
 
 def after_move(z: Integers, i: int, j: int) -> Integers:
-    """Return histograms z (..., n) after one person moved from bin i, which is not empty, to bin j."""
+    """Return histograms (..., n) after one person moved from bin i to bin j.
+
+    Bin i must not be empty.
+    """
     moved = z.copy()
     moved[..., i] -= 1
     moved[..., j] += 1
@@ -164,8 +180,10 @@ def after_move(z: Integers, i: int, j: int) -> Integers:
 
 
 def neighbours(states: Integers) -> Integers:
-    """Return, for each histogram and each move, the row of the histogram after the move, (rows, moves). If the bin from
-    which the person moves is empty, it is the histogram's own row."""
+    """Return the row of each histogram after each move, (rows, moves).
+
+    A move from an empty bin changes nothing, so it gives the histogram's own row.
+    """
     moves = list(permutations(range(states.shape[1]), 2))
     there = np.repeat(np.arange(len(states))[:, None], len(moves), axis=1)
     for m, (i, j) in enumerate(moves):

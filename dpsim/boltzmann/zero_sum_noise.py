@@ -1,6 +1,8 @@
-"""Zero-sum noise, which is integer noise that does not change the total, and the projection onto the nearest
-histogram. The
-Boltzmann machine is compared with them."""
+"""Zero-sum noise, and the projection onto the nearest histogram.
+
+Zero-sum noise is integer noise that keeps the total. The Boltzmann machine is compared
+with the mechanism that consists of both steps.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,12 @@ from dpsim.checks import Integers
 from dpsim.numerics.exact_draws import happens, survives
 from dpsim.numerics.simplex import project_to_simplex
 
-LARGEST_COUNT = (
-    4 * LARGEST_TOTAL
-)  # of noisy counts, so that the sum of a million of them is exact in floats
-PART = 64.0  # exponents of the noise are drawn in parts of about this size
-ROUNDING = 1e-12  # of the epsilon of `one_zero_sum_laplace`
+# The largest noisy count, so that the sum of a million of them is exact in floats.
+LARGEST_COUNT = 4 * LARGEST_TOTAL
+# Events of the noise are split into events with exponents of about this size.
+PART = 64.0
+# By how much rounding can raise the exact epsilon of `one_zero_sum_laplace`.
+ROUNDING = 1e-12
 
 
 def add_zero_sum_laplace(
@@ -31,25 +34,31 @@ def add_zero_sum_laplace(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus discrete Laplace noise on the lattice of integer vectors u with sum 0, ``(*size, n)``.
+    """Return x plus zero-sum discrete Laplace noise, ``(*size, n)``.
 
-    Counts may become negative. `nearest_histogram` projects them onto the histograms without any loss of privacy.
+    Counts may become negative. `nearest_histogram` projects them onto the histograms,
+    which costs no privacy.
 
     Parameters
     ----------
     x : array_like of int (n,), a histogram, n >= 2 bins
-    epsilon : float in [1e-6, 1000]
+    epsilon : float in [1e-6, 1000], which is the exact epsilon
     size, rng : as in `sample_exact`
 
     Notes
     -----
-    The noise u has the weight exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of people who move.
-    The exact epsilon is `epsilon`. Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
-    to the same result have norms that differ by at most 2. The normaliser is that of the whole lattice for every x, and
-    u = 0 attains the difference. A draw takes n - 1 bins from the two-sided geometric distribution ``q^|v|``, q =
-    exp(-epsilon / 2), gives the last bin minus their sum S, and is accepted with probability ``q^|S|``. So the
-    distribution of the accepted draws is proportional to ``q^|u|_1``. The uniform numbers behind these draws have 53
-    bits, so noise of a probability below about 2^-53 never occurs. `privatize` uses `one_zero_sum_laplace` instead.
+    The noise u is an integer vector with sum 0. Its probability is proportional to
+    exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of people who move.
+    Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
+    to the same result have norms that differ by at most 2. The normaliser is the same
+    for all x, and u = 0 attains the difference, so the exact epsilon is `epsilon`.
+
+    The noise of n - 1 bins is sampled from the two-sided geometric distribution
+    ``q^|v|``, q = exp(-epsilon / 2). The last bin gets minus their sum S, and the
+    vector is accepted with probability ``q^|S|``. So the distribution of the accepted
+    vectors is proportional to ``q^|u|_1``. The uniform numbers behind these samples
+    have 53 bits, so noise of a probability below about 2^-53 never occurs. That is why
+    `privatize` uses `one_zero_sum_laplace` instead.
 
     Examples
     --------
@@ -63,11 +72,10 @@ def add_zero_sum_laplace(
     shape = checks.size("size", size)
     noise = np.empty((math.prod(shape), centre.size), np.int64)
     missing = np.arange(len(noise))
+    success = -math.expm1(-half)
     while missing.size:
         part = (missing.size, centre.size - 1)
-        drawn = generator.geometric(-math.expm1(-half), part) - generator.geometric(
-            -math.expm1(-half), part
-        )
+        drawn = generator.geometric(success, part) - generator.geometric(success, part)
         last = -drawn.sum(axis=1)
         kept = generator.random(missing.size) < np.exp(-half * np.abs(last))
         noise[missing[kept]] = np.column_stack([drawn, last])[kept]
@@ -78,21 +86,30 @@ def add_zero_sum_laplace(
 def one_zero_sum_laplace(
     bins: int, epsilon: float, rng: np.random.Generator
 ) -> Integers:
-    """Return one vector (n,) of the noise of `add_zero_sum_laplace`, of which no value is too improbable to be drawn.
+    """Return one vector (n,) of zero-sum noise, in which every value can occur.
 
-    Its exact epsilon is at most epsilon + 1e-12 for epsilon in [1e-6, 1000], and its delta is 0.
+    Its distribution is that of `add_zero_sum_laplace`, up to rounding. Its exact
+    epsilon is at most epsilon + 1e-12 for epsilon in [1e-6, 1000], and its delta is 0.
 
-    Proof. A geometric variable G with P(G = g) proportional to q^g has independent binary digits: digit j is 1 with
-    probability p_j = q^(2^j) / (1 + q^(2^j)). The J <= 27 digits below 2^J are drawn, and then 2^J is added as long as
-    an event of probability q^(2^J) happens, where q^(2^J) = e^-y with 64 < y <= 128, or J = 1. Let u = 2^-53. If p_j
-    comes from an exponent y_j, then both values of the digit have relative errors of at most (3 + y_j) u, and so has
-    the event. From g to g + 1 some digits change, and at most one event more happens. So P(g + 1) / P(g) is q up to a
-    factor exp(e) with ``|e|`` at most 2 (3 J + sum y_j) u + (3 + 128) u <= 549 u. This carries over to the difference
-    of two such variables, term by term. Neighbours differ in two bins, and S differs by at most one. The event of
-    probability ``q^|S|`` is a sequence of equal events with exponents of about 64 and one with a smaller exponent, so
-    that its ratio has an error of at most 2 (4 + 64) u. Rejection has the same probability for every histogram. In all
-    this is less than 1300 u < 2e-13. For epsilon above 128 there are fewer digits, but exponents of up to 1000, and the
-    same sums are less than 5000 u < 6e-13.
+    Notes
+    -----
+    Proof. A geometric variable G with P(G = g) proportional to q^g has independent
+    binary digits: digit j is 1 with probability p_j = q^(2^j) / (1 + q^(2^j)). The J <=
+    27 digits below 2^J are sampled, and then 2^J is added as long as an event of
+    probability q^(2^J) happens, where q^(2^J) = e^-y with 64 < y <= 128, or J = 1. Let
+    u = 2^-53. If p_j comes from an exponent y_j, then the probabilities of both values
+    of the digit have relative errors of at most (3 + y_j) u, and so has that of the
+    event. From g to g + 1 some digits change, and at most one event more happens. So
+    P(g + 1) / P(g) is q up to a factor exp(e) with ``|e|`` at most 2 (3 J + sum y_j) u
+    + (3 + 128) u <= 549 u. This carries over to the difference of two such variables,
+    term by term.
+
+    Neighbours differ in two bins, and S differs by at most one. The event of
+    probability ``q^|S|`` is a sequence of equal events with exponents of about 64 and
+    one with a smaller exponent, so its ratio has an error of at most 2 (4 + 64) u. The
+    probability of a rejection is the same for every histogram. Altogether this is less
+    than 1300 u < 2e-13. For epsilon above 128 there are fewer digits but exponents of
+    up to 1000, and the same sums are less than 5000 u < 6e-13.
     """
     noise = np.empty(bins, np.int64)
     half = epsilon / 2.0
@@ -108,11 +125,9 @@ def _geometric(rng, half, digits):  # type: ignore[no-untyped-def]
     drawn = 0
     for j in range(digits):
         y = half * 2.0**j
-        if (
-            happens(rng, math.exp(-y) / (1.0 + math.exp(-y)))
-            if y < 700.0
-            else survives(rng, y)
-        ):
+        p = math.exp(-y) / (1.0 + math.exp(-y))
+        one = happens(rng, p) if y < 700.0 else survives(rng, y)
+        if one:
             drawn += 1 << j
     while survives(rng, half * 2.0**digits):
         drawn += 1 << digits
@@ -140,10 +155,12 @@ def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-d
 def nearest_histogram(
     noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None
 ) -> Integers:
-    """Return a histogram (..., n) of this total that is nearest to integer counts in squared distance.
+    """Return a histogram (..., n) of this total that is nearest to integer counts.
 
-    The projection lowers the counts that stay positive by a common amount. In integers, some of them are lowered by one
-    more. Every choice of these counts gives an equally near histogram, and the generator chooses uniformly.
+    Distances are Euclidean. The projection lowers the counts that stay positive by a
+    common amount. In integers, some of these counts are lowered by one more. Every
+    choice of them gives an equally near histogram, so they are chosen at random,
+    uniformly.
 
     Parameters
     ----------
@@ -158,12 +175,12 @@ def nearest_histogram(
     array([30, 14,  0])
     """
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
-    counts = checks.integers("noisy", noisy, -LARGEST_COUNT, LARGEST_COUNT).astype(
-        float
-    )
+    counts = checks.integers("noisy", noisy, -LARGEST_COUNT, LARGEST_COUNT)
+    counts = counts.astype(float)
     if counts.ndim == 0:
         raise ValueError("noisy must be counts (..., n), got one number")
-    # a count that stays positive keeps at least 1 / n, since the common amount is a fraction over at most n
+    # a count that stays positive is at least 1 / n after the projection, because the
+    # common amount is a fraction whose denominator is at most n
     kept = project_to_simplex(counts, total=total) > 0.5 / counts.shape[-1]
     excess = (counts * kept).sum(axis=-1, keepdims=True) - total
     common, more = np.divmod(excess, kept.sum(axis=-1, keepdims=True))

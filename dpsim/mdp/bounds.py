@@ -1,8 +1,9 @@
-"""Lower and upper bounds on a policy's values near a private model, and the cost of privacy.
+"""Bounds on a policy's values near a private model, and the cost of privacy.
 
-In Gohari, Hale, Topcu 2020, Theorems 1 and 2, the transition vector at each stage and state is the worst, or the best,
-vector of the set (1), D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p. For each
-of them the paper solves a linear programme, (P), which is replaced here by a greedy fill.
+In Gohari, Hale, Topcu 2020, Theorems 1 and 2, the transition vector of each stage and
+state is the worst or the best vector of the set (1),
+D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p.
+The paper finds it by the linear programme (P). Here a greedy fill finds it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ def _extreme_expectation(
     radius: float,
     beta: float,
 ) -> float:
-    """Return the expectation of the values under the vector of D(p) that is extreme in this order of the states.
+    """Return the expectation of the values under the extreme vector of D(p).
 
-    The fill is greedy: every entry gives up min(p_j, radius), the first entries in the order are filled up to p_j +
-    radius, and the very first one takes beta.
+    The vector is the extreme one for this order of the states. The fill is greedy:
+    every entry gives up min(p_j, radius), the first entries in the order are filled up
+    to p_j + radius, and the very first one takes beta.
     """
-    total, spare = 0.0, 0.0
+    total = 0.0
+    spare = 0.0
     for j in range(p.size):
         given = min(p[j], radius)
         total += (p[j] - given) * values[j]
@@ -51,7 +54,10 @@ def _extreme_expectation(
 
 @numba.njit(cache=True, nogil=True)
 def _sort(order: NDArray[np.int64], keys: Array) -> None:
-    """Sort the indices by their keys, in place, by insertion, because the order changes little between stages."""
+    """Sort the indices in place by their keys.
+
+    It is an insertion sort, because the order changes little between stages.
+    """
     for i in range(1, order.size):
         moved = order[i]
         while i > 0 and keys[order[i - 1]] > keys[moved]:
@@ -79,12 +85,13 @@ def _extreme_values(  # type: ignore[no-untyped-def]
     sign,
     out,
 ):
-    """Fill `out` with the pessimistic (sign 1) or optimistic (sign -1) values (S,) after the stages of Theorem 1's
-    recursion. NumPy broadcasts all arguments.
+    """Fill `out` with the pessimistic (sign 1) or optimistic (sign -1) values (S,).
 
-    The policy has the shape (T, S, A), and stage t plays its rule min(t, T-1). The recursion stops once
-    discount/(1-discount) times the last change, and hence the distance to the fixed point, is within the tolerance.
-    With the tolerance 0 it runs through all stages.
+    They are the values after the stages of Theorem 1's recursion. NumPy broadcasts all
+    arguments. The policy has the shape (T, S, A), and in stage t its rule min(t, T-1)
+    is played. With a positive tolerance the recursion stops when discount/(1-discount)
+    times the last change, which bounds the distance to the fixed point, is within the
+    tolerance. With the tolerance 0 it runs through all stages.
     """
     states, actions = rewards.shape
     last = policy.shape[0] - 1
@@ -96,10 +103,8 @@ def _extreme_values(  # type: ignore[no-untyped-def]
         after[s] = terminal[s]
         order[s] = s
     for stage in range(stages - 1, -1, -1):
-        for s in range(states):
-            keys[s] = (
-                sign * after[s]
-            )  # the largest expectation fills the best states first
+        for s in range(states):  # the largest expectation fills the best states first
+            keys[s] = sign * after[s]
         _sort(order, keys)
         change = 0.0
         for s in range(states):
@@ -128,65 +133,78 @@ def value_bounds(
     support: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Return the policy's pessimistic and optimistic values at the first stage, (..., S) each.
+    """Return a policy's pessimistic and its optimistic values, (..., S) each.
 
-    They are those of Gohari, Hale, Topcu 2020, Theorems 1 and 2.
+    They are the values at the first stage of Gohari, Hale, Topcu 2020, Theorems 1 and
+    2.
 
     Parameters
     ----------
     private : MDP, the released model, or a batch
     policy : array_like, deterministic or randomised, as in `evaluate`
-    radius : array_like, in [0, 1], of the set D around each private vector, from `concentration_radius`
-    beta : array_like, in [0, 1); leading axes of the private model, the policy, radius and beta broadcast
+    radius : array_like, in [0, 1]
+        The radius of the set D around each private vector, from `concentration_radius`.
+        The leading axes of the private model, the policy, radius and beta broadcast.
+    beta : array_like, in [0, 1)
     support : bool array (S, A, S), optional
-        The entries at which a vector of D may be positive. None means all of them, as in the paper. The mechanism
-        does not change zeros, so everyone who sees the release knows the support. `mdp.transitions > 0` is therefore
-        public too, and
-        the bounds that use it are tighter and also hold. (Take the support from the true model, because tiny entries of
-        the release may underflow to zero.)
+        The entries at which a vector of D may be positive. None means all of them, as
+        in the paper. The Dirichlet mechanism does not change zeros, so everyone who
+        sees its release knows `mdp.transitions > 0`. The bounds that use this support
+        also hold and are tighter. (Take the support from the true model, because tiny
+        entries of the release may underflow to zero.)
     tolerance : float
-        Discounted values are iterated until they are proven to be within the tolerance of the fixed point, and then
-        moved outward by the tolerance.
+        Discounted values are iterated until they are proven to be within the tolerance
+        of the fixed point, and then moved outward by the tolerance.
 
     Notes
     -----
-    Let radius = concentration_radius(k, beta / mdp.random_vectors, S, "union" or "exact"). Then the policy's values
-    under the private and under the true model are both inside the bounds, in all states, with probability at least 1 -
-    beta, for any policy computed from the release. For this guarantee the argument beta of this function may be 0. The
-    theorems speak of the true value's conditional expectation instead, which does not follow even from a valid radius,
-    because a deviation of the release lasts for all stages, whereas D lets beta act anew in each stage.
+    Let radius = concentration_radius(k, beta / mdp.random_vectors, S, kind) with the
+    kind "union" or "exact". Then, with probability at least 1 - beta, the policy's
+    values under the private and the true model are both within the bounds in all
+    states. This holds for any policy computed from the release, and the argument beta
+    of this function may then be 0. The theorems instead bound the conditional
+    expectation of the true value. This does not follow even from a valid radius,
+    because a deviation of the release lasts for all stages, whereas in D beta acts anew
+    in each stage.
 
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
     >>> policy, values = mdp.synthesize(model)
-    >>> lower, upper = mdp.value_bounds(model, policy, 0.05, 0.0, support=model.transitions > 0)
-    >>> [round(float(each[0]), 2) for each in (lower, values, upper)]  # of the first state
+    >>> lower, upper = mdp.value_bounds(
+    ...     model, policy, 0.05, 0.0, support=model.transitions > 0
+    ... )
+    >>> [round(float(each[0]), 2) for each in (lower, values, upper)]
     [3.43, 4.45, 5.46]
     """
     refuse_other("private", private)
-    endless = private.horizon is None
     weights = policy_weights(private, policy)
-    weights = weights[..., None, :, :] if endless else weights
     radius = checks.real("radius", radius, 0.0, 1.0)
     beta = checks.real("beta", beta, 0.0, 1.0, open_high=True)
     tolerance = checks.scalar("tolerance", tolerance, 0.0, open_low=True)
-    np.broadcast_shapes(
-        private.batch, weights.shape[:-3], radius.shape, beta.shape
-    )  # refuses in plainer words
-    margin = tolerance if endless else 0.0
+    if private.horizon is None:
+        weights = weights[..., None, :, :]
+        terminal = np.zeros(len(private.rewards))
+        stages = iterations_needed(private, tolerance)
+        margin = tolerance
+    else:
+        terminal = private.terminal
+        stages = private.horizon
+        margin = 0.0
+    # its error is plainer than that of a gufunc
+    np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)
     lower, upper = (
         _extreme_values(
             private.transitions,
             private.rewards,
-            np.zeros(len(private.rewards)) if endless else private.terminal,
+            terminal,
             _holding_support(private, support),
             weights,
             radius,
             beta,
             private.discount,
-            iterations_needed(private, tolerance) if endless else private.horizon,
+            stages,
             margin,
             sign,
         )
@@ -204,9 +222,11 @@ def cost_of_privacy(
     support: ArrayLike | None = None,
     initial: int = 0,
 ) -> Array:
-    """Return the optimistic minus the pessimistic value of the initial state, (...) (Section IV).
+    """Return the optimistic minus the pessimistic value of the initial state, (...).
 
-    It bounds the difference between the policy's private and true values whenever both are within the bounds.
+    It is the cost of privacy of Gohari, Hale, Topcu 2020, Section IV. It bounds the
+    difference between the policy's private and true values whenever both are within the
+    bounds.
 
     Parameters
     ----------
@@ -226,7 +246,10 @@ def cost_of_privacy(
 
 
 def _holding_support(private: MDP, support: ArrayLike | None) -> NDArray[np.bool_]:
-    """Return the support as booleans (S, A, S), which must contain every positive entry; None means everything."""
+    """Return the support as booleans (S, A, S).
+
+    It must contain every positive entry. None means all entries.
+    """
     shape = private.transitions.shape[-3:]
     mask = checks.mask("support", True if support is None else support, shape)
     outside = (private.transitions > 0) & ~mask

@@ -12,76 +12,86 @@ from scipy import optimize, special
 from dpsim import checks
 from dpsim.checks import Array
 
-LARGEST_EXACT_K = (
-    1e5  # there the exact radius takes seconds, and its time grows like sqrt(k)
-)
+# Here the exact radius takes seconds, and its time grows like sqrt(k).
+LARGEST_EXACT_K = 1e5
 
 
 def concentration_radius(
     k: ArrayLike, beta: ArrayLike, n: int, kind: str = "paper"
 ) -> Array:
-    """Return a radius r in [0, 1] with P(``||p~ - p||_inf`` >= r) <= beta, by the formula of the chosen kind ("paper"
-    is not a bound).
+    """Return a radius for the distance between a vector p and its Dirichlet draw p~.
 
-    To cover m vectors at once, divide beta by m. A policy that is chosen after the release favours vectors whose
-    samples happen to be high, so m counts all vectors that the policy could have used, `MDP.random_vectors`, and not
-    only those it
-    uses.
+    The probability P(``||p~ - p||_inf`` >= r) should be at most beta for the radius r
+    in [0, 1]. The kinds "union" and "exact" guarantee this, but "paper" does not. To
+    cover m vectors at once, divide beta by m. A policy that is chosen after the release
+    favours vectors whose draws happen to be high. So m must be the number of all
+    vectors that the policy could have used, `MDP.random_vectors`, and not only of those
+    that it uses.
 
     Parameters
     ----------
     k : array_like, above 0, the parameter of the mechanism; at most 1e5 for "exact"
     beta : array_like, in (0, 1); broadcasts against k
-    n : int, categories of the vector, at least 1 (only "union" uses it)
+    n : int, the number of entries of the vector, at least 1 (used only by "union")
     kind : {"paper", "union", "exact"}
-        "paper": sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as its Appendix A derives it. It is
-        not a bound, because the proof treats the largest coordinate as if it were known in advance. For uniform p, n
-        20, k 2 and beta 0.2 the probability is 0.32. "union": sqrt(log(2 n/beta) / (2 (k+1))). It is a bound, by the
-        sub-Gaussian tail of a Beta variable (Marchal and Arbel 2017), summed over coordinates and signs. "exact": the
-        smallest r with g_r(x) <= beta x for all x in (0, 1], where g_r(x) = P(``|X - x|`` >= r) is the tail of X ~
-        Beta(k x, k (1-x)). It is a bound for all n and p, because the p_i sum to one. It is rounded outward until it is
+        "paper" is sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as
+        its Appendix A derives it. It is not a bound, because the proof treats the
+        largest coordinate as if it were known in advance. For uniform p, n 20, k 2 and
+        beta 0.2 the probability is 0.32.
+
+        "union" is sqrt(log(2 n/beta) / (2 (k+1))). It is a bound, by the sub-Gaussian
+        tail of a Beta variable (Marchal and Arbel 2017), summed over coordinates and
+        signs.
+
+        "exact" is the smallest r with g_r(x) <= beta x for all x in (0, 1], where
+        g_r(x) = P(``|X - x|`` >= r) is the tail of X ~ Beta(k x, k (1-x)). It is a
+        bound for all n and p, because the p_i sum to one. It is rounded up until it is
         proven, usually by 1e-4 of its value.
 
     Examples
     --------
     >>> from dpsim import mdp
-    >>> [round(float(mdp.concentration_radius(50.0, 0.05, 7, kind)), 3) for kind in ("paper", "union", "exact")]
+    >>> kinds = ("paper", "union", "exact")
+    >>> radii = [mdp.concentration_radius(50.0, 0.05, 7, kind) for kind in kinds]
+    >>> [round(float(radius), 3) for radius in radii]
     [0.171, 0.235, 0.158]
     """
     n = checks.integer("n", n, 1)
     kind = checks.choice("kind", kind, ("paper", "union", "exact"))
-    k = checks.real(
-        "k", k, 0.0, LARGEST_EXACT_K if kind == "exact" else math.inf, open_low=True
-    )
+    largest = LARGEST_EXACT_K if kind == "exact" else math.inf
+    k = checks.real("k", k, 0.0, largest, open_low=True)
     beta = checks.real("beta", beta, 0.0, 1.0, open_low=True, open_high=True)
     if kind == "exact":
         return checks.plain(np.vectorize(_exact_radius, otypes=[float])(k, beta))
-    log_failure = np.log((2 * n if kind == "union" else 1) / beta)
-    return checks.plain(np.minimum(np.sqrt(log_failure / (2 * (k + 1))), 1.0))
+    events = 2 * n if kind == "union" else 1
+    log_failure = np.log(events / beta)
+    radius = np.sqrt(log_failure / (2 * (k + 1)))
+    return checks.plain(np.minimum(radius, 1.0))
 
 
 def _exact_radius(k: float, beta: float) -> float:
-    """Return the first certified radius at or above the one that a search on a grid of x suggests."""
-    grid = np.concatenate(
-        [np.geomspace(1e-12, 0.01, 100), np.linspace(0.01, 0.999, 400)]
-    )
+    """Return the first certified radius at or above an estimate.
+
+    The estimate comes from a search on a grid of x.
+    """
+    small = np.geomspace(1e-12, 0.01, 100)
+    grid = np.concatenate([small, np.linspace(0.01, 0.999, 400)])
 
     def excess(radius: float) -> float:
         worst = int(np.argmax(_scaled_tail(k, grid, radius)))
-        near = np.linspace(
-            grid[max(worst - 1, 0)], grid[min(worst + 1, grid.size - 1)], 200
-        )
+        low = grid[max(worst - 1, 0)]
+        high = grid[min(worst + 1, grid.size - 1)]
+        near = np.linspace(low, high, 200)
         return float(_scaled_tail(k, near, radius).max()) - beta
 
     if excess(1 - 1e-9) > 0:
         return 1.0  # no two probability vectors are further apart
     estimate = float(optimize.brentq(excess, 1e-9, 1 - 1e-9, rtol=1e-9))
-    candidates = (estimate * (1 + 1e-4 * 4**step) for step in itertools.count())
-    return next(
-        min(radius, 1.0)
-        for radius in candidates
-        if radius >= 1 or _is_certified(k, beta, radius)
-    )
+    for step in itertools.count():
+        radius = estimate * (1 + 1e-4 * 4**step)
+        if radius >= 1 or _is_certified(k, beta, radius):
+            break
+    return min(radius, 1.0)
 
 
 def _scaled_tail(k: float, x: Array, radius: float) -> Array:
@@ -90,28 +100,35 @@ def _scaled_tail(k: float, x: Array, radius: float) -> Array:
 
 
 def _is_certified(k: float, beta: float, radius: float) -> bool:
-    """Return True only if g_r(x) <= beta x is proven on (0, 1], by halving cells, with slack for SciPy's rounding."""
+    """Return whether g_r(x) <= beta x is proven on (0, 1].
+
+    The proof halves cells of x, with slack for SciPy's rounding.
+    """
     slack = 1e-9 + 1e-13 * k
-    edges = np.unique(
-        [*np.linspace(0.0, 1.0, 65), radius, 1 - radius]
-    )  # the tails start at the last two
-    low, high = edges[:-1], edges[1:]
+    # the tails start at the radius and at 1 - radius
+    edges = np.unique([*np.linspace(0.0, 1.0, 65), radius, 1 - radius])
+    low = edges[:-1]
+    high = edges[1:]
     for _ in range(50):
         if not 0 < low.size <= 2**16:
             break
         unsettled = _scaled_tail_bound(k, low, high, radius) * (1 + slack) > beta
-        low, high = low[unsettled], high[unsettled]
+        low = low[unsettled]
+        high = high[unsettled]
         middle = (low + high) / 2
         if (_scaled_tail(k, middle, radius) > beta).any():
             return False
-        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        low = np.concatenate([low, middle])
+        high = np.concatenate([middle, high])
     return low.size == 0
 
 
 def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(X - x >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if low = high.
+    """Return a bound on P(X - x >= radius) for low <= x <= high.
 
-    X grows stochastically with x, so the bound takes the distribution at `high` and the threshold at `low`.
+    Here X ~ Beta(k x, k (1-x)). The bound is exact if low = high. X grows
+    stochastically with x, so the bound takes the distribution at `high` and the
+    threshold at `low`.
     """
     beyond = np.maximum(1 - (low + radius), 0.0)
     tail = _beta_tail(k * high, np.maximum(k * (1 - high), 1e-300), beyond)
@@ -119,45 +136,45 @@ def _upper_tail(k: float, low: Array, high: Array, radius: float) -> Array:
 
 
 def _beta_tail(a: Array, b: Array, beyond: Array) -> Array:
-    """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250, because below 1e-259 SciPy may give 0."""
-    return np.maximum(
-        special.betainc(b, a, beyond), 1e-250
-    )  # betaincc takes ten times as long
+    """Return P(X >= 1 - beyond) for X ~ Beta(a, b), but at least 1e-250.
+
+    Below 1e-259 SciPy may return 0.
+    """
+    # betaincc takes ten times as long
+    return np.maximum(special.betainc(b, a, beyond), 1e-250)
 
 
 def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on P(x - X >= radius), X ~ Beta(k x, k (1-x)), for low <= x <= high, which is exact if low =
-    high."""
+    """Return a bound on P(x - X >= radius) for low <= x <= high.
+
+    Here X ~ Beta(k x, k (1-x)). The bound is exact if low = high.
+    """
     return _upper_tail(k, 1 - high, 1 - low, radius)
 
 
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
-    """Return a bound on g_r(x)/x over x in (low, high], which is close to it even for low = 0.
+    """Return a bound on g_r(x)/x over x in (low, high].
 
-    Write 1/B(k x, k (1-x)) = k x c(x) with c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k (1-x))). Then the upper tail over
-    x is k c(x) times the integral of u^(k x - 1) (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are
-    bounded by their values at the ends of the cell, and log c, which is concave, by its tangent at `low`. A power of u
-    that is too small for the beta function is replaced by 1e-9, and because u > r the result is still a bound.
+    It is close even for low = 0.
+
+    Write 1/B(k x, k (1-x)) = k x c(x) with c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k
+    (1-x))). Then the upper tail over x is k c(x) times the integral of u^(k x - 1)
+    (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are bounded by
+    their values at the ends of the cell, and log c, which is concave, by its tangent at
+    `low`. A power of u that is too small for the beta function is replaced by 1e-9. The
+    result is still a bound, because u > r.
     """
-    a, b = np.maximum(k * low, 1e-9), np.maximum(k * (1 - high), 1e-300)
-    log_c = (
-        special.gammaln(k)
-        - special.gammaln(1 + k * low)
-        - special.gammaln(k * (1 - low))
-    )
+    a = np.maximum(k * low, 1e-9)
+    b = np.maximum(k * (1 - high), 1e-300)
+    both = special.gammaln(k) - special.gammaln(1 + k * low)
+    log_c = both - special.gammaln(k * (1 - low))
     slope = k * (special.digamma(k * (1 - low)) - special.digamma(1 + k * low))
-    log_factor = (
-        log_c
-        + np.maximum(slope, 0.0) * (high - low)
-        + special.betaln(a, b)
-        + (k * low - a) * math.log(radius)
-    )
+    tangent = log_c + np.maximum(slope, 0.0) * (high - low)
+    log_factor = tangent + special.betaln(a, b) + (k * low - a) * math.log(radius)
+    tail = _beta_tail(a, b, np.maximum(1 - (low + radius), 0.0))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        refined = k * np.exp(
-            log_factor + np.log(_beta_tail(a, b, np.maximum(1 - (low + radius), 0.0)))
-        )
+        refined = k * np.exp(log_factor + np.log(tail))
         above = np.fmin(refined, _upper_tail(k, low, high, radius) / low)
         below = _lower_tail(k, low, high, radius)
-        return np.where(low + radius < 1, above, 0.0) + np.where(
-            below > 0, below / low, 0.0
-        )
+        above = np.where(low + radius < 1, above, 0.0)
+        return above + np.where(below > 0, below / low, 0.0)

@@ -1,4 +1,4 @@
-"""The model of a Markov decision process, its checks, and the two examples of the notebook."""
+"""The model of a Markov decision process, with its checks and two examples."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ Policy = NDArray[np.bool_] | Array
 
 @dataclass(frozen=True, eq=False)
 class MDP:
-    """A Markov decision process of S states and A actions, or a batch with different transitions.
+    """A Markov decision process of S states and A actions, or a batch of them.
 
-    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The stored arrays are read-only.
+    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The models of a batch
+    differ in their transitions. The stored arrays are read-only.
 
     Parameters
     ----------
     transitions : array_like (..., S, A, S), probability vectors on the last axis
     rewards : array_like (S, A), finite
-    horizon : int, optional, the number of stages, at least 1; None means infinitely many
+    horizon : int, optional, the number of stages, at least 1; None means infinity
     discount : float, in [0, 1] with a horizon, in [0, 1) without
-    terminal : array_like (S,), optional, values after the last stage, only with a horizon; zeros unless given
+    terminal : array_like (S,), optional
+        The values after the last stage, only with a horizon; zeros by default.
     allowed : bool array (S, A), optional
-        The actions of each state, at least one; all unless given. Transitions and rewards of other actions are ignored
-        and stored as zeros.
+        The actions of each state, at least one; by default all. Transitions and rewards
+        of other actions are ignored and stored as zeros.
 
     Examples
     --------
@@ -54,47 +56,37 @@ class MDP:
         if len(shape) < 3 or shape[-3] != shape[-1] or 0 in shape[-3:]:
             raise ValueError(f"transitions must have shape (..., S, A, S), got {shape}")
         states, actions = shape[-3:-1]
-        allowed = np.array(
-            checks.mask(
-                "allowed",
-                True if self.allowed is None else self.allowed,
-                (states, actions),
-            )
-        )
-        if not allowed.any(axis=1).all():
+        given = True if self.allowed is None else self.allowed
+        allowed = np.array(checks.mask("allowed", given, (states, actions)))
+        playable = allowed.any(axis=1)
+        if not playable.all():
             raise ValueError(
-                f"allowed must have an action in every state, got none in {allowed.any(axis=1).argmin()}"
+                "allowed must have an action in every state, "
+                f"got none in {playable.argmin()}"
             )
+        numbers = checks.numeric("transitions", self.transitions)
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
-        kept = np.where(
-            allowed[..., None], checks.numeric("transitions", self.transitions), ignored
-        )
-        transitions = checks.simplex("transitions", kept)
-        transitions = np.where(allowed[..., None], transitions, 0.0)
+        vectors = np.where(allowed[..., None], numbers, ignored)
+        vectors = checks.simplex("transitions", vectors)
+        transitions = np.where(allowed[..., None], vectors, 0.0)
         if np.shape(self.rewards) != (states, actions):
             raise ValueError(
-                f"rewards must have shape ({states}, {actions}), got {np.shape(self.rewards)}"
+                f"rewards must have shape ({states}, {actions}), "
+                f"got {np.shape(self.rewards)}"
             )
-        rewards = checks.real(
-            "rewards", np.where(allowed, checks.numeric("rewards", self.rewards), 0.0)
-        )
-        horizon = (
-            None if self.horizon is None else checks.integer("horizon", self.horizon, 1)
-        )
-        discount = checks.scalar(
-            "discount", self.discount, 0.0, 1.0, open_high=horizon is None
-        )
+        numbers = checks.numeric("rewards", self.rewards)
+        rewards = checks.real("rewards", np.where(allowed, numbers, 0.0))
+        endless = self.horizon is None
+        horizon = None if endless else checks.integer("horizon", self.horizon, 1)
+        discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=endless)
         terminal = _terminal_values(self.terminal, horizon, states)
-        fields = {
-            "transitions": transitions,
-            "rewards": rewards,
-            "terminal": terminal,
-            "allowed": allowed,
-        }
-        for name, value in {**fields, "horizon": horizon, "discount": discount}.items():
-            object.__setattr__(
-                self, name, read_only(value) if isinstance(value, np.ndarray) else value
-            )
+        keep = object.__setattr__  # the class is frozen
+        keep(self, "transitions", read_only(transitions))
+        keep(self, "rewards", read_only(rewards))
+        keep(self, "horizon", horizon)
+        keep(self, "discount", discount)
+        keep(self, "terminal", None if terminal is None else read_only(terminal))
+        keep(self, "allowed", read_only(allowed))
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -103,8 +95,10 @@ class MDP:
 
     @property
     def random_vectors(self) -> int:
-        """The number of transition vectors that the mechanism perturbs, which belong to allowed actions and have two or
-        more positive entries."""
+        """The number of transition vectors that the Dirichlet mechanism perturbs.
+
+        They belong to allowed actions and have two or more positive entries.
+        """
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
 
@@ -112,18 +106,19 @@ class MDP:
 def _terminal_values(
     terminal: ArrayLike | None, horizon: int | None, states: int
 ) -> Array | None:
-    """Return a checked copy of the terminal values: zeros by default, None without a horizon."""
+    """Return a checked copy of the terminal values.
+
+    The default is zeros with a horizon, and None without one.
+    """
     if horizon is None:
         if terminal is not None:
             raise ValueError(
                 f"terminal must be None without a horizon, got {terminal!r}"
             )
         return None
-    values = (
-        np.zeros(states)
-        if terminal is None
-        else checks.real("terminal", terminal).copy()
-    )
+    if terminal is None:
+        return np.zeros(states)
+    values = checks.real("terminal", terminal).copy()
     if values.shape != (states,):
         raise ValueError(f"terminal must have shape ({states},), got {values.shape}")
     return values
@@ -137,11 +132,11 @@ def random_mdp(
     horizon: int | None = None,
     discount: float = 1.0,
 ) -> MDP:
-    """Return a random model with transition vectors uniform on the simplex, and rewards and terminal values uniform on
-    [0, 1].
+    """Return a random model, whose transition vectors are uniform on the simplex.
 
-    Example 2 of Gohari, Hale, Topcu 2020 has 20 states, 5 actions and horizon 10, but the paper does not say how the
-    other numbers are sampled.
+    Its rewards and terminal values are uniform on [0, 1]. Example 2 of Gohari, Hale,
+    Topcu 2020 has 20 states, 5 actions and horizon 10, but the paper does not say how
+    the other numbers are sampled.
 
     Parameters
     ----------
@@ -162,7 +157,11 @@ def random_mdp(
     rewards = rng.random((states, actions))
     terminal = rng.random(states)
     return MDP(
-        transitions, rewards, horizon, discount, None if horizon is None else terminal
+        transitions,
+        rewards,
+        horizon=horizon,
+        discount=discount,
+        terminal=None if horizon is None else terminal,
     )
 
 
@@ -179,15 +178,16 @@ STARTUP_ACTIONS = ("acquire 1", "acquire 2", "acquire 3", "acquire 4", "hold", "
 
 
 def startup_mdp() -> MDP:
-    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020 (four startups), whose numbers are missing from our
-    copy of the paper.
+    """Return a stand-in for Example 1 of Gohari, Hale, Topcu 2020, with four startups.
 
-    States and actions are STARTUP_STATES and STARTUP_ACTIONS. The horizon is 6, and the process starts in "search"
-    (state 0). In "search" each startup can be acquired at a price of .5, 1, 1.5 or 2. The deal closes with probability
-    .9, .8, .7 or .6, and otherwise the search goes on. A startup that is held may succeed or fail in each stage, and a
-    cheaper one is less reliable. Investing costs .5 in each stage and makes success more likely. "success" and
-    "failure" are absorbing, and only "hold" is possible there. The terminal value is 10 for success and 2 for a startup
-    that is still held.
+    The numbers of the example are missing from our copy of the paper. States and
+    actions are STARTUP_STATES and STARTUP_ACTIONS. The horizon is 6, and the process
+    starts in "search" (state 0). In "search" each startup can be acquired at a price of
+    .5, 1, 1.5 or 2. The deal closes with probability .9, .8, .7 or .6, and otherwise
+    the search goes on. A startup that is held may succeed or fail in each stage, and a
+    cheaper one is less reliable. Investing costs .5 in each stage and makes success
+    more likely. "success" and "failure" are absorbing, and only "hold" is possible
+    there. The terminal value is 10 for success and 2 for a startup that is still held.
 
     >>> from dpsim import mdp
     >>> mdp.startup_mdp().random_vectors
@@ -196,25 +196,26 @@ def startup_mdp() -> MDP:
     transitions = np.zeros((7, 6, 7))
     rewards = np.zeros((7, 6))
     allowed = np.zeros((7, 6), dtype=bool)
-    allowed[0, :4] = allowed[1:5, 4:] = allowed[5:, 4] = True
+    allowed[0, :4] = True
+    allowed[1:5, 4:] = True
+    allowed[5:, 4] = True
     startups = range(1, 5)
     closing = np.array([0.9, 0.8, 0.7, 0.6])
     transitions[0, range(4), startups] = closing
     transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
     rewards[1:5, 5] = -0.5
-    transitions[
-        1:5, 4:, 5:
-    ] = [  # success and failure per stage when held, then when invested in
+    # success and failure per stage of a startup that is held, then invested in
+    transitions[1:5, 4:, 5:] = [
         [[0.14, 0.16], [0.26, 0.18]],
         [[0.20, 0.15], [0.34, 0.16]],
         [[0.28, 0.14], [0.44, 0.14]],
         [[0.36, 0.10], [0.54, 0.10]],
     ]
-    transitions[startups, 4:, startups] = (
-        1 - transitions[1:5, 4:, 5] - transitions[1:5, 4:, 6]
-    )
-    transitions[5, 4, 5] = transitions[6, 4, 6] = 1.0
+    stays = 1 - transitions[1:5, 4:, 5] - transitions[1:5, 4:, 6]
+    transitions[startups, 4:, startups] = stays
+    transitions[5, 4, 5] = 1.0
+    transitions[6, 4, 6] = 1.0
     return MDP(
         transitions,
         rewards,
@@ -231,8 +232,10 @@ def refuse_other(name: str, value: Any) -> None:
 
 
 def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
-    """Return the probability of each action, (..., horizon, S, A) or (..., S, A), which is 0 or 1 for a policy of
-    integers."""
+    """Return the probability of each action, (..., horizon, S, A) or (..., S, A).
+
+    For a policy of integers, the probabilities are 0 or 1.
+    """
     states, actions = mdp.rewards.shape
     shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
     randomised = np.asarray(policy).dtype.kind == "f"
@@ -246,9 +249,8 @@ def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
     if randomised:
         weights: Policy = checks.simplex("policy", policy)
     else:
-        weights = np.eye(actions, dtype=bool)[
-            checks.integers("policy", policy, 0, actions - 1)
-        ]
+        chosen = checks.integers("policy", policy, 0, actions - 1)
+        weights = np.eye(actions, dtype=bool)[chosen]
     forbidden = (weights > 0) & ~mdp.allowed
     if forbidden.any():
         *_, state, action = np.argwhere(forbidden)[0]

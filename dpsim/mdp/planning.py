@@ -1,4 +1,4 @@
-"""Policies and their values: backward induction and policy iteration."""
+"""Policies and their values, computed by backward induction or policy iteration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from dpsim.mdp.model import MDP, Actions, Policy, policy_weights, refuse_other
 
 
 def synthesize(mdp: MDP) -> tuple[Actions, Array]:
-    """Return an optimal policy, int (..., horizon, S) or (..., S) if discounted, and the values (..., S) of its first
-    stage.
+    """Return an optimal policy and its values (..., S) at the first stage.
 
-    It uses backward induction if there is a horizon, and policy iteration otherwise (Gohari, Hale, Topcu 2020,
-    Algorithm 1, second stage). Ties go to the action with the smallest index, except that policy iteration keeps its
-    present action if it is as good.
+    The policy is an array of integers (..., horizon, S), or (..., S) without a horizon.
+    It comes from backward induction if there is a horizon, and from policy iteration
+    otherwise (Gohari, Hale, Topcu 2020, Algorithm 1, second stage). Of equally good
+    actions the one with the smallest index is chosen, except that policy iteration
+    keeps its present action if no other is better.
 
     Parameters
     ----------
@@ -50,28 +51,32 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
     ----------
     mdp : MDP
     policy : array_like
-        Integers in the shape that `synthesize` returns, or, for a randomised policy, floats with one more axis, the
-        probability of each action: (..., horizon, S, A) or (..., S, A). It must play allowed actions in every stage and
-        state. Leading axes of the model and the policy broadcast, so the true model takes a batch of private policies.
+        Integers in the shape that `synthesize` returns. For a randomised policy, floats
+        with one more axis, the probability of each action: (..., horizon, S, A) or
+        (..., S, A). In every stage and state, only allowed actions may be played.
+        Leading axes of the model and the policy broadcast, so a batch of private
+        policies can be evaluated on the true model.
 
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> fair = [model.allowed / model.allowed.sum(axis=1, keepdims=True)] * model.horizon
-    >>> [round(float(values[0]), 2) for values in (mdp.evaluate(model, fair), mdp.synthesize(model)[1])]
-    [4.13, 4.45]
+    >>> fair = model.allowed / model.allowed.sum(axis=1, keepdims=True)
+    >>> values = mdp.evaluate(model, [fair] * model.horizon)
+    >>> best = mdp.synthesize(model)[1]
+    >>> round(float(values[0]), 2), round(float(best[0]), 2)
+    (4.13, 4.45)
     """
     refuse_other("mdp", mdp)
     return _values(mdp, policy_weights(mdp, policy))
 
 
 def iterations_needed(mdp: MDP, tolerance: float) -> int:
-    """Return the number of iterations from zero after which a discounted recursion is within the tolerance (Section
-    V-B).
+    """Return after how many iterations a discounted recursion is within the tolerance.
 
-    It is the smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance, and it applies to the values of
-    a policy, to optimal values and to extreme values.
+    It is the smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance
+    (Gohari, Hale, Topcu 2020, Section V-B). It applies to iterations from zero for the
+    values of a policy, for optimal values and for extreme values.
 
     Parameters
     ----------
@@ -92,15 +97,14 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     largest = float(np.abs(mdp.rewards).max()) / (1 - mdp.discount)
     if largest <= tolerance:
         return 0
-    return (
-        math.ceil((math.log(largest) - math.log(tolerance)) / -math.log(mdp.discount))
-        if mdp.discount > 0
-        else 1
-    )
+    if mdp.discount == 0:
+        return 1
+    log_ratio = math.log(largest) - math.log(tolerance)
+    return math.ceil(log_ratio / -math.log(mdp.discount))
 
 
 def _values(mdp: MDP, weights: Policy) -> Array:
-    """Return the values of the policy that plays each action with these probabilities."""
+    """Return the values of the policy with these probabilities of the actions."""
     if mdp.horizon is None:
         transitions, rewards = _under(mdp, weights)
         system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
@@ -114,40 +118,41 @@ def _values(mdp: MDP, weights: Policy) -> Array:
 
 
 def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
-    """Return the optimal policy and its values by Howard's policy iteration, for all models at once."""
+    """Return the optimal policy and its values by Howard's policy iteration.
+
+    All models of a batch are iterated at once.
+    """
     policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
     policy = np.broadcast_to(policy, (*mdp.batch, policy.size))
     while True:
         values = _values(mdp, np.eye(mdp.rewards.shape[1], dtype=bool)[policy])
         worth = _action_values(mdp, values)
         kept = np.take_along_axis(worth, policy[..., None], axis=-1)[..., 0]
-        rounding = (
-            10
-            * np.finfo(float).eps
-            / (1 - mdp.discount)
-            * np.abs(values).max(axis=-1, keepdims=True)
-        )
-        better = (
-            worth.max(axis=-1) > kept + rounding
-        )  # with smaller gains the iteration might never end
+        # with gains that may be rounding errors, the iteration might never end
+        relative = 10 * np.finfo(float).eps / (1 - mdp.discount)
+        rounding = relative * np.abs(values).max(axis=-1, keepdims=True)
+        better = worth.max(axis=-1) > kept + rounding
         if not better.any():
             return policy, values
         policy = np.where(better, worth.argmax(axis=-1), policy)
 
 
 def _action_values(mdp: MDP, after: Array) -> Array:
-    """Return the value of each action if the next state has the value `after` (..., S), and -inf for actions not
-    allowed."""
+    """Return the value of each action if the next state has the value `after` (..., S).
+
+    Actions that are not allowed have the value -inf.
+    """
     states, actions = mdp.rewards.shape
-    expected = (
-        mdp.transitions.reshape(*mdp.batch, states * actions, states) @ after[..., None]
-    )
+    matrix = mdp.transitions.reshape(*mdp.batch, states * actions, states)
+    expected = matrix @ after[..., None]
     worth = mdp.rewards + mdp.discount * expected.reshape(*mdp.batch, states, actions)
     return np.where(mdp.allowed, worth, -np.inf)
 
 
 def _under(mdp: MDP, weights: Policy) -> tuple[Array, Array]:
-    """Return the transition matrix (..., S, S) and the rewards (..., S) of a decision rule (..., S, A)."""
-    return np.einsum("...sa,...sat->...st", weights, mdp.transitions), (
-        weights * mdp.rewards
-    ).sum(axis=-1)
+    """Return the transition matrix (..., S, S) and the rewards (..., S) of a rule.
+
+    The rule (..., S, A) holds the probability of each action.
+    """
+    transitions = np.einsum("...sa,...sat->...st", weights, mdp.transitions)
+    return transitions, (weights * mdp.rewards).sum(axis=-1)

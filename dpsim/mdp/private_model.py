@@ -1,7 +1,9 @@
-"""A private version of a Markov decision process in one call (Gohari, Hale, Topcu 2020).
+"""A private version of a Markov decision process in one call.
 
-Algorithm 1 releases every transition vector through the Dirichlet mechanism (`perturb` at a given k, `privatize` at a
-given epsilon) and plans with the release (`synthesize`). Rewards, supports and the shape of the model are public.
+`privatize` releases the transition vectors at a given epsilon and delta. `perturb` is
+the first stage of Algorithm 1 of Gohari, Hale, Topcu 2020, at a given k; the second
+stage plans with the release (`synthesize`). Rewards, supports and the shape of the
+model are public.
 """
 
 from __future__ import annotations
@@ -28,51 +30,62 @@ def privatize(
     eta: float | None = None,
     b: float | None = None,
     records: float | None = None,
-    mechanism: str = "dirichlet",
+    mechanism: str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return the model with (epsilon, delta)-private transition vectors (Definition 1, Algorithm 1, Lemma 1).
+    """Return the model with (epsilon, delta)-private transition vectors.
 
-    The `private.Private` holds the model and a statement of its privacy. Policies and bounds that are computed from it
-    have the same privacy (Lemma 1).
+    The `private.Private` holds the model and a statement of its privacy. Policies and
+    bounds that are computed from the model have the same privacy (Gohari, Hale, Topcu
+    2020, Lemma 1).
 
     Parameters
     ----------
     mdp : MDP, not a batch
-        The secret transitions; rewards, horizon, discount, terminal values and allowed actions are public.
+        Its transitions are secret. Its rewards, horizon, discount, terminal values and
+        allowed actions are public.
     epsilon : float > 0
     delta : float in (0, 1)
     support : bool array (S, A, S)
-        The public support: which state may follow each state and action. Probabilities off the support are dropped.
+        The public support: which state may follow each state and action. Probabilities
+        off the support are dropped.
     rows : {"one", "all"}
-        How many transition vectors differ between neighbours. With "one" it is a single vector, as in the paper. With
-        "all" it may be every vector of an allowed pair of state and action with two or more states in its support, and
-        then the losses add up.
-    eta : float in (0, 1/2)
-        The public minimum, required by "dirichlet": vectors are projected onto entries of at least eta.
+        How many transition vectors differ between neighbours. With "one" it is a single
+        vector, as in the paper. With "all" it may be every vector of an allowed action
+        with two or more states in its support, and then their losses add up.
+    eta : float in (0, 1/2), optional
+        The public minimum, which only "dirichlet" needs: vectors are projected onto
+        entries of at least eta.
     b, records : float
-        How far a vector may move, which is public; give exactly one of the two. With b in (0, 1], the vectors of
-        neighbours differ in two entries and by at most b in 1-norm (Definition 1). With records, each vector is counted
-        from N >= 2 records, of which one is replaced, so that b is 2/N.
-    mechanism : {"dirichlet", "laplace", "gaussian"}
-        Independent draws of Dir(k p) with the largest k that epsilon and delta allow, or the noise of
-        `perturb_with_noise`, which needs no public minimum and usually leads to better plans at the same epsilon and
-        delta.
-    rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
+        How far a vector may move, which is public; give exactly one of the two. With b
+        in (0, 1], the vectors of neighbours differ in two entries and by at most b in
+        1-norm (Definition 1). With records, each vector is counted from N >= 2 records,
+        of which one is replaced, so b is 2/N.
+    mechanism : {"laplace", "gaussian", "dirichlet"}, optional
+        Laplace or Gaussian noise on the entries (`perturb_with_noise`), or the
+        Dirichlet mechanism of Algorithm 1 with the largest k that epsilon and delta
+        allow. None means the best mechanism known, which is the noise with the smaller
+        variance, unless `eta` asks for the Dirichlet mechanism. (In both examples of
+        the notebook, plans made with Laplace noise lost less than half as much as plans
+        made with the Dirichlet mechanism at the same epsilon and delta.)
+    rng : Generator, int or None
+        None uses the operating system's entropy; anything else makes a simulation.
 
     Notes
     -----
-    The projection never increases the change of a vector, and one draw is accounted for exactly (`dirichlet.privatize`
-    with a row for each allowed pair). If all vectors may change, k is one number, and otherwise each vector has its
-    own. If one vector changes, the loss is that of its draw. The noise is scaled to two entries that change by b/2 (or
-    1/N) in each vector that moves.
+    The projection onto entries of at least eta never moves two vectors further apart.
+    The exact accounting of one Dirichlet draw is that of `dirichlet.privatize`, with a
+    row for each allowed action. With "all", k is one number, and with "one" each vector
+    has its own. The noise is scaled to two entries that change by b/2 in each vector
+    that moves.
 
     Examples
     --------
     >>> from dpsim import mdp
     >>> model = mdp.startup_mdp()
-    >>> public = {"support": model.transitions > 0, "rows": "one", "eta": 0.1, "b": 0.02}
-    >>> release = mdp.privatize(model, 3.0, 1e-3, rng=1, **public)
+    >>> release = mdp.privatize(
+    ...     model, 3.0, 1e-3, support=model.transitions > 0, rows="one", b=0.02, rng=1
+    ... )
     >>> release.epsilon, release.value.transitions.shape
     (3.0, (7, 6, 7))
     """
@@ -80,16 +93,19 @@ def privatize(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     checks.choice("rows", rows, ("one", "all"))
-    checks.choice("mechanism", mechanism, ("dirichlet", "laplace", "gaussian"))
+    if mechanism is not None:
+        checks.choice("mechanism", mechanism, ("dirichlet", "laplace", "gaussian"))
     mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
     random = int((mask.sum(axis=-1) > 1).sum())
     if not mask.any(axis=-1).all() or not random:
         raise ValueError(
-            "support must have a next state for every allowed action, and a choice of two for one of them"
+            "support must have a next state for every allowed action, "
+            "and a choice of two for one of them"
         )
     if (records is None) == (b is None):
         raise ValueError(
-            "exactly one of b and records must be given: it says how far a vector of a neighbour moves"
+            "exactly one of b and records must be given: "
+            "it says how far a vector of a neighbour moves"
         )
     if b is None:
         number = checks.scalar("records", records, 2.0)
@@ -99,50 +115,67 @@ def privatize(
         apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
         far = f"by up to {apart!r} in 1-norm, in two entries"
     generator, simulation = private.source(rng)
+    if mechanism is None and eta is not None:
+        mechanism = "dirichlet"
     if mechanism == "dirichlet":
         if eta is None:
             raise ValueError(
-                "eta must be the public minimum of the transitions, a number in (0, 1/2), got None"
+                "eta must be the public minimum of the transitions, "
+                "a number in (0, 1/2), got None"
             )
-        public = {"support": mask, "eta": eta, "b": b, "records": records, "rows": rows}
-        released = dirichlet.privatize(
-            mdp.transitions[mdp.allowed], epsilon, delta, **public, rng=generator
+        vectors = dirichlet.privatize(
+            mdp.transitions[mdp.allowed],
+            epsilon,
+            delta,
+            support=mask,
+            eta=eta,
+            b=b,
+            records=records,
+            rows=rows,
+            rng=generator,
         )
-        drawn = _with_vectors(mdp, released.value)
-        parameters = released.parameters
+        released = _with_vectors(mdp, vectors.value)
+        parameters = vectors.parameters
     else:
-        scale = (
-            accounting.laplace_scale
-            if mechanism == "laplace"
-            else accounting.gaussian_scale
-        )
-        parameters = {
-            "scale": float(
-                scale(epsilon, delta, b=apart, rows=random if rows == "all" else 1)
-            )
-        }
-        drawn = perturb_with_noise(
-            mdp, parameters["scale"], mechanism, generator, support=support
-        )
-    concerned = (
-        f"all {random} transition vectors"
-        if rows == "all"
-        else f"one of {random} transition vectors"
-    )
+        together = random if rows == "all" else 1
+        noise, scale = _smallest_noise(epsilon, delta, apart, together, mechanism)
+        released = perturb_with_noise(mdp, scale, noise, generator, support=support)
+        parameters = {"scale": scale}
+        mechanism = noise
+    moving = f"all {random}" if rows == "all" else f"one of {random}"
     statement = (
-        f"Neighbours are models that differ in {concerned}, each {far}: epsilon {epsilon!r}, delta {delta!r} (a proven "
-        f"upper bound), by the mechanism {mechanism}. "
-        "Everything but the transitions is public: the support, eta and the other parts of the model. "
+        f"Neighbours are models that differ in {moving} transition vectors, "
+        f"each {far}: epsilon {epsilon!r}, delta {delta!r} (a proven upper bound), "
+        f"by the mechanism {mechanism}. Everything but the transitions is public: "
+        "the support, eta and the other parts of the model. "
         "What the rounding of floats may reveal is not covered."
     )
     return private.result(
-        drawn,
+        released,
         statement,
         epsilon=epsilon,
         delta=delta,
         simulation=simulation,
         **parameters,
     )
+
+
+def _smallest_noise(
+    epsilon: float, delta: float, apart: float, rows: int, mechanism: str | None
+) -> tuple[str, float]:
+    """Return the noise with the smaller variance, or the given one, and its scale."""
+    if mechanism == "gaussian":
+        return "gaussian", accounting.gaussian_scale(epsilon, delta, b=apart, rows=rows)
+    laplace = accounting.laplace_scale(epsilon, delta, b=apart, rows=rows)
+    if mechanism == "laplace":
+        return "laplace", laplace
+    try:
+        gaussian = accounting.gaussian_scale(epsilon, delta, b=apart, rows=rows)
+    except ValueError:  # it cannot be computed at this epsilon and delta
+        return "laplace", laplace
+    if gaussian**2 < 2.0 * laplace**2:
+        return "gaussian", gaussian
+    return "laplace", laplace
 
 
 def perturb(
@@ -152,12 +185,14 @@ def perturb(
     *,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with each transition vector p replaced by draws of Dir(k p), as in Algorithm 1 at the paper's k.
+    """Return the model with each transition vector p replaced by Dirichlet draws.
 
-    The batch is ``(*size, *k.shape)``, and the supports stay the same. The vectors are drawn independently. So if the
-    vectors of
-    neighbours differ one at a time (Definition 1), the release is as private as one draw, whose exact epsilon is
-    `accounting.exact_epsilon` at shift b/2. If all may change at once, compose one draw `mdp.random_vectors` times.
+    They are draws from Dir(k p), as in Algorithm 1 at the paper's k. The batch is
+    ``(*size, *k.shape)``, and the supports stay the same. The vectors are sampled
+    independently. So if only one vector differs between neighbours (Definition 1), the
+    release is as private as one draw, whose exact epsilon is `accounting.exact_epsilon`
+    at shift b/2. If all vectors may differ, compose one draw `mdp.random_vectors`
+    times.
 
     Parameters
     ----------
@@ -189,35 +224,43 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return a batch of models, of shape `size`, whose transition vectors are perturbed by noise and projected onto the
-    simplex of their support.
+    """Return the model with noise on its transition vectors, which are then projected.
+
+    The projection is the Euclidean one onto the simplex of the support. The result is a
+    batch of shape `size`.
 
     Parameters
     ----------
     mdp, rng, size : as in `perturb`
-    scale : float > 0, the mean absolute value of Laplace noise or the standard deviation of Gaussian noise
+    scale : float > 0, the mean absolute value of Laplace noise or the standard
+        deviation of Gaussian noise
     noise : {"laplace", "gaussian"}
-    support : as in `privatize`; every entry of it gets noise
+    support : as in `privatize`; every entry on it gets noise
 
     Notes
     -----
-    If `rows` vectors change at once, so that in each of them b/2 moves from one entry to another, the noisy entries are
-    (epsilon, delta)-private for scale = accounting.laplace_scale(epsilon, delta, b=b, rows=rows) or gaussian_scale. The
-    1-norm of the difference is rows b (each of its 2 rows entries is b/2), and its 2-norm is b sqrt(rows / 2). Vectors
-    with one state in their public support are not secret. The projection (Euclidean, onto the simplex of the support)
-    reads only the noisy entries and the support, so it keeps the privacy.
+    Suppose that several vectors, `rows` of them, differ between neighbours, and that in
+    each of them b/2 moves from one entry to another. Then the noisy entries are
+    (epsilon, delta)-private if the scale is that of `accounting.laplace_scale` or
+    `accounting.gaussian_scale` for this b and this number of rows. The difference has
+    2 rows entries of b/2, so its 1-norm is rows b and its 2-norm is b sqrt(rows / 2).
+    Vectors with one state in their public support are not secret. The projection reads
+    only the noisy entries and the support, so it costs no privacy.
 
     Examples
     --------
     >>> from dpsim import accounting, mdp
-    >>> model, scale = mdp.startup_mdp(), accounting.laplace_scale(4.0, 1e-3, b=0.01)
-    >>> mdp.perturb_with_noise(model, scale, "laplace", 1, support=model.transitions > 0).batch
+    >>> model = mdp.startup_mdp()
+    >>> scale = accounting.laplace_scale(4.0, 1e-3, b=0.01)
+    >>> support = model.transitions > 0
+    >>> mdp.perturb_with_noise(model, scale, "laplace", 1, support=support).batch
     ()
     """
     _refuse_batch(mdp)
     mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
+    vectors = mdp.transitions[mdp.allowed]
     noisy = dirichlet.noisy_matrix(
-        mdp.transitions[mdp.allowed], scale, noise, support=mask, size=size, rng=rng
+        vectors, scale, noise, support=mask, size=size, rng=rng
     )
     return _with_vectors(mdp, project_to_simplex(noisy, support=mask))
 
@@ -230,7 +273,7 @@ def _refuse_batch(mdp: MDP) -> None:
 
 
 def _with_vectors(mdp: MDP, vectors: Array) -> MDP:
-    """Return the model with these vectors (..., V, S) in place of those of the allowed actions."""
+    """Return the model with these vectors (..., V, S) for the allowed actions."""
     transitions = np.zeros((*vectors.shape[:-2], *mdp.transitions.shape))
     transitions[..., mdp.allowed, :] = vectors
     return replace(mdp, transitions=transitions)

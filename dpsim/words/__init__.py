@@ -1,4 +1,4 @@
-"""Private words: permute-and-flip over an automaton, and the mechanisms that it is compared with."""
+"""Private words by permute-and-flip over an automaton and by other mechanisms."""
 
 import lazy_loader as _lazy
 

@@ -1,9 +1,6 @@
 from .private_word import (
     privatize as privatize,
 )
-from .space import (
-    ANYWHERE as ANYWHERE,
-)
 from .exact_epsilon import (
     exact_word_epsilon as exact_word_epsilon,
     word_epsilon_bounds as word_epsilon_bounds,
@@ -13,7 +10,7 @@ from .automaton import (
     alphabet_counts as alphabet_counts,
     chain_counts as chain_counts,
 )
-from .laws import (
+from .distances import (
     pmf as pmf,
     expected_error as expected_error,
     expected_error_bounds as expected_error_bounds,
@@ -28,6 +25,6 @@ from . import (
     space as space,
     exact_epsilon as exact_epsilon,
     automaton as automaton,
-    laws as laws,
+    distances as distances,
     normaliser_bound as normaliser_bound,
 )

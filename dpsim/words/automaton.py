@@ -1,8 +1,9 @@
-"""The modified Hamming automaton, which counts the words at each distance from a word and draws uniformly among them.
+"""The modified Hamming automaton, which counts and samples the words at each distance.
 
-A state of the automaton is (letters written, mismatches so far, last letter). One table, the number of suffixes by
-(position, mismatches still to come, last letter), serves every distance. This table is the paper's V, and the ratios of
-its entries are the paper's mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
+A state of the automaton is (letters written, mismatches so far, last letter). One table
+serves every distance: the number of suffixes by position, mismatches still to come, and
+last letter. This table is the paper's V, and the ratios of its entries are the paper's
+mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from dpsim.words.space import (
 
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
-    """Return the exact numbers (n + 1,) of words at distance 0 to n from any word of n letters out of m.
+    """Return the exact numbers (n + 1,) of words at distance 0 to n from any word.
 
-    They are M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
+    The words have n letters out of m. The numbers are M(n, m, l) = binom(n, l) (m -
+    1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
 
     Parameters
     ----------
@@ -46,39 +48,40 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """
     n = checks.integer("n", n, 1)
     m = checks.integer("m", m, 1)
-    return np.array(
-        [math.comb(n, distance) * (m - 1) ** distance for distance in range(n + 1)],
-        dtype=object,
-    )
+    counts = [math.comb(n, ell) * (m - 1) ** ell for ell in range(n + 1)]
+    return np.array(counts, dtype=object)
 
 
 def log_integers(values: NDArray[Any]) -> Array:
-    """Return the natural logarithms of non-negative integers of any size; zero gives minus infinity."""
-    flat = [
-        math.log(value) if value > 0 else -math.inf
-        for value in np.asarray(values).ravel().tolist()
-    ]
-    return np.array(flat, dtype=float).reshape(values.shape)
+    """Return the natural logarithms of non-negative integers of any size.
+
+    Zero gives minus infinity.
+    """
+    flat = np.asarray(values).ravel().tolist()
+    logs = [math.log(value) if value > 0 else -math.inf for value in flat]
+    return np.array(logs, dtype=float).reshape(values.shape)
 
 
 class HammingAutomaton:
     """The modified Hamming automaton of a word, or its product with a Markov chain.
 
-    It is defined in Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On a chain the table has n + 1
-    rows and columns for each state. This table takes about 0.1 s for 100 letters over 43 states, 1 s and 30 MB for 300,
-    and 10 s and 350 MB for 1,000.
+    It is that of Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On
+    a chain of 43 states, its table takes about 0.1 s for a word of 100 letters, 1 s and
+    30 MB for 300 letters, and 10 s and 350 MB for 1,000 letters.
 
     Parameters
     ----------
-    word : sequence of n >= 1 letters, over an alphabet, or a feasible trajectory of a chain
+    word : sequence of n >= 1 letters, or a feasible trajectory of a chain
     letters : int or sequence of labels, optional
-        The labels of the alphabet, or their number m for the labels 0 to m - 1. They may be left out if an adjacency is
-        given.
+        The labels of the alphabet, or their number m for the labels 0 to m - 1. They
+        may be left out if an adjacency is given.
     adjacency : array_like or sparse array (m, m), optional
-        The chain. An entry is non-zero if its column may follow its row. Booleans and probabilities are both accepted.
+        The chain. An entry is non-zero if its column may follow its row. Booleans and
+        probabilities are both accepted.
     start : label, optional
-        The state that the word follows and does not contain, or ANYWHERE for words that begin in any state. It must be
-        given if, and only if, an adjacency is given.
+        The state that the word follows and does not contain, or `space.ANYWHERE` for
+        words that begin in any state. It must be given if, and only if, an adjacency is
+        given.
 
     Examples
     --------
@@ -101,16 +104,21 @@ class HammingAutomaton:
 
     @cached_property
     def counts(self) -> NDArray[np.object_]:
-        """Return the exact numbers (n + 1,) of feasible words at distance 0 to n, as Python integers."""
+        """Return the exact numbers (n + 1,) of feasible words at distance 0 to n.
+
+        They are Python integers.
+        """
         if self.space.chain is None:
             return alphabet_counts(len(self.codes), len(self.space.labels))
-        return np.asarray(
-            deque(self._tables(0, 1, np.add, object), 1).pop()[self.space.chain.start]
-        )
+        last = deque(self._tables(0, 1, np.add, object), maxlen=1).pop()
+        return np.asarray(last[self.space.chain.start])
 
     @cached_property
     def log_counts(self) -> Array:
-        """Return the logarithms (n + 1,) of the counts; on a chain they come from sums of doubles."""
+        """Return the logarithms (n + 1,) of the counts.
+
+        On a chain they come from sums of doubles.
+        """
         if self.space.chain is None:
             return log_integers(self.counts)
         return self._suffixes[0][self.space.chain.start]
@@ -118,17 +126,20 @@ class HammingAutomaton:
     def sample(
         self, distance: ArrayLike, rng: np.random.Generator | int | None = None
     ) -> NDArray[Any]:
-        """Return words (..., n) drawn uniformly among the feasible ones, one at each of the distances (...) in 0..n.
+        """Return words (..., n), each sampled uniformly at its distance.
 
-        Raise ValueError if there is no feasible word at one of the distances. The distribution is uniform up to
-        rounding: the probability of a word has a relative error of at most about 2 n log(counts[distance]) 2^-52.
+        The distances (...) are in 0..n. Raise ValueError if there is no feasible word
+        at one of the distances. The distribution is uniform up to rounding: the
+        probability of a word has a relative error of at most about 2 n
+        log(counts[distance]) 2^-52.
         """
         rng = checks.generator(rng)
         distances = checks.integers("distance", distance, 0, len(self.codes))
         possible = np.isfinite(self.log_counts)
         if not possible[distances].all():
             raise ValueError(
-                f"distance must be one at which a feasible word exists ({np.flatnonzero(possible).tolist()}), "
+                "distance must be one at which a feasible word exists "
+                f"({np.flatnonzero(possible).tolist()}), "
                 f"got {distances[~possible[distances]].flat[0]}"
             )
         draw = self._sample_alphabet if self.space.chain is None else self._sample_chain
@@ -136,20 +147,18 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*distances.shape, len(self.codes)))
 
     def _sample_alphabet(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n) that differ from the word at random places, with a random other letter at each of
-        them."""
+        """Return words (k, n) with other random letters at random places."""
         n = len(self.codes)
         m = len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
-        return np.where(
-            wrong,
-            (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m,
-            self.codes,
-        )
+        others = (self.codes + rng.integers(1, max(m, 2), wrong.shape)) % m
+        return np.where(wrong, others, self.codes)
 
     def _sample_chain(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n), drawn letter by letter. The probability of a letter is the share of the suffixes that
-        follow it."""
+        """Return words (k, n), sampled letter by letter.
+
+        The probability of a letter is its share of the suffixes.
+        """
         chain = self.space.chain
         assert chain is not None
         words = np.empty((len(distances), len(self.codes)), dtype=np.int64)
@@ -162,25 +171,25 @@ class HammingAutomaton:
                 here = np.flatnonzero(state == last)
                 options = successors(chain, last)
                 to_come = left[here, None] - (options != letter)
-                logs = np.where(
-                    to_come >= 0, suffixes[options, np.maximum(to_come, 0)], -np.inf
-                )
+                found = suffixes[options, np.maximum(to_come, 0)]
+                logs = np.where(to_come >= 0, found, -np.inf)
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
-                words[here, position] = options[
-                    (uniform[here, None] * weight[:, -1:] >= weight).sum(axis=1)
-                ]
+                passed = uniform[here, None] * weight[:, -1:] >= weight
+                words[here, position] = options[passed.sum(axis=1)]
             state = words[:, position]
             left -= state != letter
         return words
 
     def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
-        """Return one word (n,): its distance is drawn from these log-probabilities (n + 1,), and then the word is
-        sampled uniformly at that distance. No probability is too small to be drawn; see `draw_error`."""
+        """Return one word (n,), sampled uniformly at a distance that is sampled first.
+
+        The log-probabilities of the distances are given (n + 1,). Every word can occur,
+        however improbable it is; `draw_error` bounds the errors.
+        """
         distance = exact_draws.draw_index(rng, log_distances)
         if self.space.chain is None:
-            return self.space.decode(
-                self._sample_alphabet(np.array([distance]), rng)[0]
-            )
+            codes = self._sample_alphabet(np.array([distance]), rng)[0]
+            return self.space.decode(codes)
         word: list[int] = []
         state = self.space.chain.start
         left = distance
@@ -196,18 +205,24 @@ class HammingAutomaton:
 
     @cached_property
     def _suffixes(self) -> list[Array]:
-        """Return the logarithms of V: for each position an array (states, n + 1) of the numbers of suffixes after a
-        state, by mismatches."""
-        return list(self._tables(-np.inf, 0.0, np.logaddexp, float))[::-1]
+        """Return the logarithms of V, an array (states, n + 1) for each position.
+
+        Its entries are the logarithms of the numbers of suffixes after a state, by
+        mismatches.
+        """
+        tables = list(self._tables(-np.inf, 0.0, np.logaddexp, float))
+        return tables[::-1]
 
     def _tables(
         self, zero: float, one: float, add: np.ufunc, kind: type
     ) -> Iterator[NDArray[Any]]:
-        """Yield the tables V from the last position to the first, computed with the given `zero`, `one` and `add`."""
+        """Yield the tables V from the last position to the first.
+
+        They are computed with the given `zero`, `one` and `add`.
+        """
         assert self.space.chain is not None
-        table: NDArray[Any] = np.full(
-            (self.space.chain.states, len(self.codes) + 1), zero, dtype=kind
-        )
+        shape = (self.space.chain.states, len(self.codes) + 1)
+        table: NDArray[Any] = np.full(shape, zero, dtype=kind)
         table[:, 0] = one
         yield table
         for letter in self.codes[::-1]:
@@ -219,37 +234,44 @@ class HammingAutomaton:
 
 
 def draw_error(space: WordSpace, n: int, promised: float) -> float:
-    """Return a bound on the error of the logarithm of every probability of `draw_word`, if the logarithms of the
-    distances' probabilities come from a mechanism with this promised epsilon.
+    """Return a bound on the error of every log-probability of `draw_word`.
 
-    No such logarithm is below -L, L = promised (n + 1) / 2 + n log m + 1, and its terms are at most as large. So it is
-    computed with an error of at most 8 u (L + n), u = 2^-53, and for permute-and-flip with another 1e-10 for its
-    integrals. `relative_error` bounds the draw of the distance. Over an alphabet, the places and the letters are
-    integers that NumPy draws uniformly. On a chain each of the n letters has a tree of its own, and the logarithms of
-    the numbers of suffixes are sums of at most n s logarithmic additions, where s is the largest number of successors,
-    each with an error of at most 4 u (n log m + 2). These errors count once for the distance and twice for the letters.
+    The log-probabilities of the distances must come from a mechanism with the promised
+    epsilon.
+
+    Notes
+    -----
+    No log-probability of a distance is below -L, L = promised (n + 1) / 2 + n log m +
+    1, and its terms are at most as large. So it is computed with an error of at most 8
+    u (L + n), u = 2^-53, to which permute-and-flip adds 1e-10 for its integrals.
+    `relative_error` bounds the error of sampling the distance. Over an alphabet, the
+    places and the letters are integers that NumPy samples uniformly. On a chain, each
+    of the n letters has a tree of its own. The logarithms of the numbers of suffixes
+    are sums of at most n s logarithmic additions, where s is the largest number of
+    successors, and each addition has an error of at most 4 u (n log m + 2). These
+    errors count once for the distance and twice for the letters.
     """
     log_words = n * math.log(max(len(space.labels), 2))
     largest = promised * (n + 1) / 2.0 + log_words + 1.0
     unit = exact_draws.UNIT
-    error = (
-        1e-10 + 8.0 * unit * (largest + n) + exact_draws.relative_error(n + 1, largest)
-    )
+    error = 1e-10 + 8.0 * unit * (largest + n)
+    error += exact_draws.relative_error(n + 1, largest)
     if space.chain is not None:
-        successors_of_one = int(np.diff(space.chain.indptr).max())
-        counts = 4.0 * unit * n * successors_of_one * (log_words + 2.0)
-        error += 3.0 * counts + n * exact_draws.relative_error(
-            successors_of_one, log_words
-        )
+        most = int(np.diff(space.chain.indptr).max())  # successors of one state
+        counts = 4.0 * unit * n * most * (log_words + 2.0)
+        error += 3.0 * counts + n * exact_draws.relative_error(most, log_words)
     return error
 
 
 def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
-    """Return the counts (k, n + 1) of k words on a chain at once, as doubles, which are exact up to 2^53.
+    """Return the counts (k, n + 1) of k words on a chain, as doubles.
+
+    They are exact up to 2^53.
 
     Parameters
     ----------
-    words : array_like of int (k, n + 1); each row is the public state from which a word starts, and its n letters
+    words : array_like of int (k, n + 1)
+        Each row is the public state from which a word starts, and its n letters.
     adjacency : array_like (m, m), as in `HammingAutomaton`
 
     Examples

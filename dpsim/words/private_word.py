@@ -1,8 +1,9 @@
-"""A private word in one call: permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential mechanism and the
-staircase.
+"""A private word in one call, by the best of three mechanisms.
 
-A private word is sampled in two steps, first its distance to the word and then a word uniformly at that distance.
-Neither step leaves out what is improbable, because a word that is never drawn would give the secret away.
+They are permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential mechanism and the
+staircase. A private word is sampled in two steps, first its distance to the word and
+then a word uniformly at that distance. Neither step leaves out what is improbable,
+because a word that never occurs would give the secret away.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.words.automaton import HammingAutomaton, draw_error
-from dpsim.words.exact_epsilon import calibrate_law
-from dpsim.words.laws import MECHANISMS
+from dpsim.words.distances import MECHANISMS
+from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import WordSpace, word_space
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-LEAST_MARGIN = 1e-9  # of epsilon, for the rounding of the draws
+# The least margin of epsilon for rounding.
+LEAST_MARGIN = 1e-9
 
 
 def privatize(
@@ -36,49 +38,61 @@ def privatize(
     public_labels: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return a private word whose exact epsilon is at most the given one, whatever epsilon the mechanism's theorem
-    promises.
+    """Return a private word whose exact epsilon is at most the given one.
 
-    The `private.Private` holds the word, in the type of the input, and a statement of its epsilon, which is exact or a
-    proven upper bound (Benvenuti, Rao, Hale 2026, Mechanisms 1 and 2, with the neighbours of Definition 2).
+    The promised epsilon of the mechanism may be larger. The `private.Private` holds the
+    word, in the type of the input, and a statement of its epsilon, which is exact or a
+    proven upper bound. Neighbours are those of Benvenuti, Rao, Hale 2026, Definition 2.
 
     Parameters
     ----------
     word : str, list, tuple, array or Series, n letters
-        The secret, one of the words that `letters`, `adjacency` and `start` describe. Its length is public, because
-        neighbours have the same length. Other words are refused after all other checks. This refusal is not private,
-        but its message shows no letter. The labels of a Series, such as the times of visits, are secret too, unless
-        `public_labels` is given.
+        The secret, one of the words that `letters`, `adjacency` and `start` describe.
+        Its length is public, because neighbours have the same length. For any other
+        word, a ValueError is raised after all other checks. This error is not private,
+        but its message shows no letter. The labels of a Series, such as the times of
+        visits, are secret too, unless `public_labels` is given.
     epsilon : float in [1e-6, 1e6]
     b : int >= 1
-        The number of letters in which two neighbours may differ; n protects the whole word except for its length.
+        The number of letters in which two neighbours may differ. With n, everything
+        about the word except its length is protected.
     letters, adjacency, start
-        As in `HammingAutomaton`. They are public, and private words follow the adjacency too. With ANYWHERE nothing
-        about the first letter is public.
+        As in `HammingAutomaton`. They are public, and private words follow the
+        adjacency too. With `space.ANYWHERE` nothing about the first letter is public.
     mechanism : {"staircase", "exponential", "permute-and-flip"}, optional
-        None takes the mechanism with the smallest known error at the same guarantee (see Notes).
+        None means the mechanism with the smallest known error at the same guarantee
+        (see Notes).
     public_labels : bool
-        Whether the index and the name of a Series are public. By default the release has a fresh index and no name.
-        With True it has the same labels, and the statement says that they are public.
-    rng : Generator, int or None; None uses the operating system's entropy, anything else makes a simulation
+        Whether the index and the name of a Series are public. By default the release
+        has a fresh index and no name. With True it has the same labels, and the
+        statement says that they are public.
+    rng : Generator, int or None
+        None uses the operating system's entropy; anything else makes a simulation.
 
     Notes
     -----
-    The mechanism is calibrated to an epsilon that is smaller by the margin that the rounding of its draws may cost
-    (1e-9, or more for long words and huge epsilons; see `automaton.draw_error`). So the stated epsilon covers the
-    rounding, and delta is 0.
+    The mechanism is calibrated to an epsilon that is smaller by the margin that
+    rounding may cost (1e-9, or more for long words and huge epsilons; see
+    `automaton.draw_error`). So the stated epsilon covers the rounding, and delta is 0.
 
-    On all words of an alphabet with b = 1, randomised response letter by letter (which the exponential mechanism and
-    the staircase both are) has the smallest worst-case expected distance of all epsilon-private mechanisms. The exact
-    epsilon of permute-and-flip is more than half of its promised epsilon, and at the same exact epsilon its error is
-    larger. For b > 1 the staircase with its best offset equals the smallest possible error (`least_expected_error`) in
-    every case that was tried, but this is not proved in general. On a network with b = 1, the exponential mechanism had
-    the smaller mean error in every case that was tried. Where nothing better than its promise can be proved, and for
-    b > 1, permute-and-flip is chosen, because its error is never larger at the same promised epsilon. For up to 1,000
-    words on a network the epsilon is exact and found by enumeration. For more words it is a proven upper bound, whose
-    computation takes seconds for each promised epsilon that is tried. A longer word may need fewer tries. On the
-    default roads at an epsilon of 0.5, for example, the bound for 10 segments is good enough to raise the promise,
-    which takes nine tries. For 14 segments it is not, so the search ends after two.
+    On all words of an alphabet with b = 1, randomised response letter by letter (which
+    the exponential mechanism and the staircase both are) has the smallest worst-case
+    expected distance of all epsilon-private mechanisms. The exact epsilon of
+    permute-and-flip is more than half of its promised epsilon, and at the same exact
+    epsilon its error is larger. For b > 1 the error of the staircase with its best
+    offset equals the smallest possible error (`least_expected_error`) in every case
+    that was tried, but this is not proved in general. On a network with b = 1, the
+    exponential mechanism had the smaller mean error in every case that was tried. If
+    nothing better than the promised epsilon can be proved, and for b > 1,
+    permute-and-flip is chosen, because its error is never larger than that of the
+    exponential mechanism at the same promised epsilon.
+
+    For up to 1,000 words on a network the epsilon is exact and found by enumeration.
+    For more words it is a proven upper bound, whose computation takes seconds for each
+    promised epsilon that is tried. A longer word may need fewer tries. For example, on
+    the default roads at an epsilon of 0.5, the bound for 10 segments is good enough to
+    raise the promised epsilon, which takes nine tries. For 14 segments it is not, so
+    the search ends after two.
 
     Examples
     --------
@@ -98,17 +112,13 @@ def privatize(
     length = len(automaton.codes)
     tried = mechanism or _best_known(space, min(b, length))
     margin = max(LEAST_MARGIN, 2.0 * draw_error(space, length, 2.0 * epsilon))
-    law, spent, exact = calibrate_law(space, length, epsilon - margin, b, tried)
-    if (
-        mechanism is None
-        and space.chain
-        and not exact
-        and law.epsilon <= epsilon - margin
-    ):
-        law = law._replace(mechanism="permute-and-flip")
-        spent = epsilon - margin  # by the theorem, for a promise of at most this
+    chosen, spent, exact = calibrated(space, length, epsilon - margin, b, tried)
+    only_promised = not exact and chosen.epsilon <= epsilon - margin
+    if mechanism is None and space.chain and only_promised:
+        chosen = chosen._replace(name="permute-and-flip")
+        spent = epsilon - margin  # by the theorem: it is at most the promised epsilon
     spent = epsilon if spent >= epsilon - margin else spent + margin
-    log_distances = automaton.log_counts + law.log_f(automaton.log_counts)
+    log_distances = automaton.log_counts + chosen.log_f(automaton.log_counts)
     released = automaton.draw_word(log_distances, generator)
     kind = "exact" if exact else "a proven upper bound"
     place = "network" if space.chain else "alphabet"
@@ -116,9 +126,10 @@ def privatize(
     if public_labels:
         public += ", the index and the name"
     statement = (
-        f"Neighbours are words of {length} letters {_described(space)} that differ in at most {b} letters: "
-        f"epsilon {spent!r} ({kind}), delta 0, by the mechanism {law.mechanism} "
-        f"at the promised epsilon {private.round_up(law.epsilon, '.6g')}. {public} are public."
+        f"Neighbours are words of {length} letters {_described(space)} that differ in "
+        f"at most {b} letters: epsilon {spent!r} ({kind}), delta 0, "
+        f"by the mechanism {chosen.name} at the promised epsilon "
+        f"{private.round_up(chosen.epsilon, '.6g')}. {public} are public."
     )
     return private.result(
         labelled(released),
@@ -126,12 +137,10 @@ def privatize(
         epsilon=spent,
         delta=0.0,
         simulation=simulation,
-        **{
-            "mechanism": law.mechanism,
-            "promised_epsilon": law.epsilon,
-            "b": law.b,
-            "offset": law.offset,
-        },
+        mechanism=chosen.name,
+        promised_epsilon=chosen.epsilon,
+        b=chosen.b,
+        offset=chosen.offset,
     )
 
 
@@ -147,18 +156,18 @@ def _described(space: WordSpace) -> str:
     if space.chain is None:
         return f"over an alphabet of {len(space.labels)}"
     states = len(space.labels)
-    first = space.chain.start
-    origin = (
-        "a secret first state"
-        if first == states
-        else f"the public state {space.labels[first]!r}"
-    )
+    if space.chain.start == states:
+        origin = "a secret first state"
+    else:
+        origin = f"the public state {space.labels[space.chain.start]!r}"
     return f"along a network of {states} states, from {origin}"
 
 
 def _strip_labels(word: Any, public_labels: bool) -> tuple[Any, Any]:
-    """Return the letters of a word, and the function that converts private letters to the type of the word: text, list,
-    tuple or Series."""
+    """Return the letters of a word, and a function that restores the type of the word.
+
+    The type is text, list, tuple or Series.
+    """
     if isinstance(word, str):
         return word, lambda letters: "".join(letters.tolist())
     if isinstance(word, list | tuple):

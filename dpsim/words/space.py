@@ -1,8 +1,7 @@
-"""Words over an alphabet, or the trajectories that a chain allows. `word_space` checks its arguments once."""
+"""The space of all words over an alphabet, or of the trajectories of a chain."""
 
 from __future__ import annotations
 
-import itertools
 import numbers
 from collections.abc import Hashable, Sequence
 from enum import Enum
@@ -22,12 +21,14 @@ class _Start(Enum):
 
 
 ANYWHERE: Final = _Start.ANYWHERE
-"""The start of words whose first letter may be any state and is a part of the secret."""
+"""The start of words whose first letter may be any state and is secret too."""
 
 
 class Chain(NamedTuple):
-    """Feasible transitions in compressed rows, and the code of the start. ANYWHERE is an extra state that is never
-    entered."""
+    """The feasible transitions in compressed rows, and the code of the start.
+
+    The start ANYWHERE is an extra state that is never entered.
+    """
 
     indptr: Codes
     indices: Codes
@@ -41,7 +42,7 @@ class Chain(NamedTuple):
     def sum_over_successors(
         self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add
     ) -> NDArray[Any]:
-        """Return for each state the sum of the values (states, ...) of the states that may follow it."""
+        """Return the sum over the successors of each state of values (states, ...)."""
         able = np.flatnonzero(np.diff(self.indptr))  # states that may be followed
         found = np.full_like(values, zero)
         found[able] = add.reduceat(values[self.indices], self.indptr[able], axis=0)
@@ -54,47 +55,54 @@ def successors(chain: Chain, state: int) -> Codes:
 
 
 class WordSpace(NamedTuple):
-    """The labels of the letters and the chain that words must follow (None: every word is feasible)."""
+    """The labels of the letters, and the chain that words must follow.
+
+    If the chain is None, every word is feasible.
+    """
 
     labels: Sequence[Hashable]
     chain: Chain | None
 
     def encode(self, word: Sequence[Hashable] | ArrayLike) -> Codes:
-        """Return the codes (n,) of a non-empty feasible word. For any other word, the message of the ValueError says
-        what is wrong with it."""
+        """Return the codes (n,) of a feasible word.
+
+        For any other word, and for an empty one, the message of the ValueError says
+        what is wrong with it.
+        """
         letters = _listed(word)
         if not letters:
             raise ValueError(
-                f"word must be a sequence of one or more labels, got {type(word).__name__}"
+                "word must be a sequence of one or more labels, "
+                f"got {type(word).__name__}"
             )
-        codes = [
-            code
-            for letter in letters
-            if (code := _code(self.labels, letter)) is not None
-        ]
+        found = [_code(self.labels, letter) for letter in letters]
+        codes = [code for code in found if code is not None]
         if len(codes) < len(letters):
             raise ValueError(
-                f"word must use {_described(self.labels)}, got another letter (a secret, so not shown)"
+                f"word must use {_described(self.labels)}, "
+                "got another letter (a secret, so not shown)"
             )
-        path = [self.chain.start, *codes] if self.chain else []
-        if self.chain and not all(
-            y in successors(self.chain, x) for x, y in itertools.pairwise(path)
-        ):
-            raise ValueError(
-                "word must follow the allowed transitions, got one that does not (a secret, so not shown)"
-            )
+        state = self.chain.start if self.chain else 0
+        for code in codes:
+            if self.chain and code not in successors(self.chain, state):
+                raise ValueError(
+                    "word must follow the allowed transitions, "
+                    "got one that does not (a secret, so not shown)"
+                )
+            state = code
         return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
-        """Return the labels of an array of codes, which are integers if the labels are 0 to m - 1."""
+        """Return the labels of an array of codes.
+
+        If the labels are 0 to m - 1, they are the codes themselves.
+        """
         if isinstance(self.labels, range):
             return codes
         labels = np.fromiter(self.labels, dtype=object)
-        return (
-            labels.astype(str)
-            if all(isinstance(x, str) for x in self.labels)
-            else labels
-        )[codes]
+        if all(isinstance(x, str) for x in self.labels):
+            labels = labels.astype(str)
+        return labels[codes]
 
 
 def word_space(
@@ -102,14 +110,17 @@ def word_space(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> WordSpace:
-    """Return the space of words over an alphabet, or of a chain's trajectories. The arguments are those of
-    `HammingAutomaton`."""
+    """Return the space of words over an alphabet, or of the trajectories of a chain.
+
+    The arguments are those of `HammingAutomaton`, and all of them are checked here.
+    """
     if isinstance(letters, WordSpace):
         return letters
     if adjacency is None:
         if letters is None:
             raise ValueError(
-                "letters must be given (labels, or their number) unless adjacency is, got None"
+                "letters must be given (labels, or their number) "
+                "unless adjacency is, got None"
             )
         if start is not None:
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
@@ -126,34 +137,29 @@ def word_space(
             f"start must be one of the states, {_described(labels)}, got {start!r}"
         )
     if start is ANYWHERE:
-        rows = sp.csr_array(
-            sp.block_array([[rows, None], [np.ones((1, first)), np.zeros((1, 1))]])
-        )
-    return WordSpace(
-        labels,
-        Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first),
-    )
+        below = [np.ones((1, first)), np.zeros((1, 1))]
+        rows = sp.csr_array(sp.block_array([[rows, None], below]))
+    chain = Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first)
+    return WordSpace(labels, chain)
 
 
 def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
-    """Return the allowed transitions as a square sparse matrix without explicit zeros or repeats."""
+    """Return the allowed transitions as a square sparse matrix.
+
+    It has no explicit zeros and no repeated entries.
+    """
     sparse = sp.issparse(adjacency)
-    matrix: Any = (
-        adjacency if sparse or np.ma.isMaskedArray(adjacency) else np.asarray(adjacency)
-    )
-    values = matrix.data if sparse else matrix
-    checks.real(
-        "adjacency",
-        values.astype(float)
-        if matrix.dtype == np.bool_
-        else values
-        if sparse
-        else adjacency,
-        0.0,
-    )
+    matrix: Any = adjacency
+    if not sparse and not np.ma.isMaskedArray(adjacency):
+        matrix = np.asarray(adjacency)
+    values: Any = matrix.data if sparse else adjacency
+    if matrix.dtype == np.bool_:
+        values = (values if sparse else matrix).astype(float)
+    checks.real("adjacency", values, 0.0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(
-            f"adjacency must be a square matrix (m, m) with m >= 1, got shape {matrix.shape}"
+            "adjacency must be a square matrix (m, m) with m >= 1, "
+            f"got shape {matrix.shape}"
         )
     rows = sp.csr_array(matrix, dtype=float)
     rows.sum_duplicates()
@@ -162,32 +168,29 @@ def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
 
 
 def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
-    """Return the labels of an alphabet, as a range if the labels are the numbers 0, 1, ..., m - 1."""
+    """Return the labels of an alphabet, as a range if they are 0, 1, ..., m - 1."""
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    if (
-        not labels or any(x != x for x in labels) or len(set(labels)) != len(labels)
-    ):  # no word could use nan
+    missing = any(x != x for x in labels)  # no word could use nan
+    if not labels or missing or len(set(labels)) != len(labels):
         raise ValueError(
-            f"letters must be a sequence of one or more different labels, got {letters!r}"
+            "letters must be a sequence of one or more different labels, "
+            f"got {letters!r}"
         )
     return range(len(labels)) if labels == list(range(len(labels))) else labels
 
 
 def _listed(labels: Any) -> list[Any]:
-    """Return the labels of a sequence, an array or a Series in their order, and an empty list for anything else."""
-    if (
-        hasattr(labels, "__array__")
-        and np.ndim(labels) == 1
-        and not np.ma.isMaskedArray(labels)
-    ):
+    """Return the labels of a sequence, an array or a Series in their order.
+
+    Anything else gives an empty list.
+    """
+    array = hasattr(labels, "__array__") and not np.ma.isMaskedArray(labels)
+    if array and np.ndim(labels) == 1:
         return list(labels.tolist())
-    return (
-        list(labels)
-        if isinstance(labels, Sequence) and not isinstance(labels, bytes)
-        else []
-    )
+    sequence = isinstance(labels, Sequence) and not isinstance(labels, bytes)
+    return list(labels) if sequence else []
 
 
 def _described(labels: Sequence[Hashable]) -> str:
@@ -195,20 +198,20 @@ def _described(labels: Sequence[Hashable]) -> str:
 
 
 def _code(labels: Sequence[Hashable], label: Any) -> int | None:
-    """Return the place of a label, or None for a value that is not a label. (True, 1 + 0j and a duration may equal 1
-    without being the label 1.)"""
-    if (
-        isinstance(label, np.ndarray)
-        and label.ndim == 0
-        and not np.ma.isMaskedArray(label)
-    ):
+    """Return the place of a label, or None for a value that is not a label.
+
+    (True, 1 + 0j and a duration may equal 1 without being the label 1.)
+    """
+    array = isinstance(label, np.ndarray) and not np.ma.isMaskedArray(label)
+    if array and label.ndim == 0:
         label = label[()]
     try:
         code = labels.index(label)
     except ValueError:
         return None
-    number, known = (
-        isinstance(x, numbers.Real) and not isinstance(x, bool | np.timedelta64)
-        for x in (label, labels[code])
-    )
-    return code if number == known else None
+    return code if _is_number(label) == _is_number(labels[code]) else None
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, numbers.Real)
+    return real and not isinstance(value, bool | np.timedelta64)

@@ -139,7 +139,7 @@ def test_index_of_large_and_batched_histograms():
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
-def test_stationary_law(x, t, weights):
+def test_stationary_distribution(x, t, weights):
     law = np.exp(boltzmann.log_stationary(x, t, weights))
     np.testing.assert_allclose(law, brute_law(x, t, weights), rtol=1e-12)
     both = boltzmann.log_stationary(x, [t, 2 * t], weights)
@@ -221,8 +221,8 @@ def test_sensitivity_closed_forms(total, bins):
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
 @pytest.mark.parametrize("rule", ["metropolis", "logistic"])
 @pytest.mark.parametrize("candidate", ["bins", "individual"])
-def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
-    P = boltzmann.transition_matrix(
+def test_metropolis_matrix_and_k_step_distribution(x, t, weights, candidate, rule):
+    P = boltzmann.metropolis_matrix(
         x, t, weights=weights, candidate=candidate, rule=rule
     ).toarray()
     np.testing.assert_allclose(
@@ -242,7 +242,7 @@ def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
     np.testing.assert_allclose(flow, flow.T, atol=1e-15)
     start = np.all(space == x, axis=1).astype(float)
     steps = [7, 0, 1, 8_000]
-    laws = boltzmann.k_step_law(
+    laws = boltzmann.k_step_distribution(
         x, t, steps, weights=weights, candidate=candidate, rule=rule
     )
     for k, ours in zip(steps[:-1], laws):
@@ -262,7 +262,7 @@ def test_transition_matrix_and_k_step_law(x, t, weights, candidate, rule):
         (3, "individual", "logistic"),
     ],
 )
-def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
+def test_chain_has_the_k_step_distribution(x, t, weights, steps, candidate, rule):
     rng, kind = (
         np.random.default_rng(11),
         {"weights": weights, "candidate": candidate, "rule": rule},
@@ -270,7 +270,7 @@ def test_chain_has_the_k_step_law(x, t, weights, steps, candidate, rule):
     draws = boltzmann.metropolis(x, [t, 3 * t], steps, chains=DRAWS, rng=rng, **kind)
     assert draws.shape == (2, DRAWS, len(x))
     for states, warm in zip(draws, [t, 3 * t]):
-        law = boltzmann.k_step_law(x, warm, steps, **kind)
+        law = boltzmann.k_step_distribution(x, warm, steps, **kind)
         assert p_value(states, law, sum(x)) > ALPHA
 
 
@@ -318,7 +318,7 @@ DIAGONAL = [
 
 
 @pytest.mark.parametrize("x, t, weights", DIAGONAL)
-def test_exact_sampler_has_the_stationary_law(x, t, weights):
+def test_exact_sampler_has_the_stationary_distribution(x, t, weights):
     draws = boltzmann.sample_exact(
         x, t, weights=weights, size=DRAWS, rng=np.random.default_rng(21)
     )
@@ -453,7 +453,7 @@ LAWS = [
     boltzmann.log_stationary,
     lambda x, t, w: boltzmann.metropolis(x, t, 3, weights=w),
     lambda x, t, w: boltzmann.sample_exact(x, t, weights=w),
-    lambda x, t, w: boltzmann.k_step_law(x, t, 3, weights=w),
+    lambda x, t, w: boltzmann.k_step_distribution(x, t, 3, weights=w),
 ]
 
 
@@ -497,10 +497,10 @@ def test_histograms_weights_and_temperatures_refused(law):
         ),
         (lambda: boltzmann.sample_exact([10**9 - 1, 1], 1e30), "total, bins and t"),
         (
-            lambda: boltzmann.transition_matrix([1, 2], 1, candidate="pairs"),
+            lambda: boltzmann.metropolis_matrix([1, 2], 1, candidate="pairs"),
             "candidate",
         ),
-        (lambda: boltzmann.k_step_law([1, 2], 1, [1, -2]), "steps"),
+        (lambda: boltzmann.k_step_distribution([1, 2], 1, [1, -2]), "steps"),
         (lambda: boltzmann.mixing_delta(3, 2, 1, 1, epsilon=-1), "epsilon"),
         (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "total, bins and steps"),
         (lambda: boltzmann.mixing_bound(100_001, 3, 1.0, 1, 1.0), "total"),

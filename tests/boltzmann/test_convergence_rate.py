@@ -15,7 +15,7 @@ def reversible(P):
 
 
 def eigenvalues(x, t):
-    return reversible(boltzmann.transition_matrix(x, t).toarray())
+    return reversible(boltzmann.metropolis_matrix(x, t).toarray())
 
 
 @pytest.mark.parametrize("t", [0.05, 1.0, 4.0, 30.0, 1e4])

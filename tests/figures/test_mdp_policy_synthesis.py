@@ -9,7 +9,7 @@ import pytest
 
 from dpsim import mdp as mdps
 from dpsim.figures import draw_startups, neighbours, plan_chart
-from dpsim.words.laws import MECHANISMS
+from dpsim.words.distances import MECHANISMS
 
 
 def test_no_box_of_the_startups_lies_on_an_arrow(ax):

@@ -47,7 +47,7 @@ ENTRIES: dict[str, Entry] = {}
 LEFT_OUT = {
     "a check, or a part of what is fuzzed and checks its arguments": """
         checks.mask checks.fitted numerics.hockey_stick.* numerics.search.* numerics.special.tail_series
-        numerics.special.log1p_minus words.laws.largest_exponential
+        numerics.special.log1p_minus words.distances.largest_exponential
         markov.sparse.square dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
         boltzmann.sampling.draw_limit boltzmann.sampling.limit_error boltzmann.sampling.step_error
         boltzmann.private_histogram.rounding_delta boltzmann.zero_sum_noise.one_zero_sum_laplace
@@ -57,8 +57,9 @@ LEFT_OUT = {
         accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants dirichlet.mechanism.count_below
         mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other
-        words.laws.best_offset words.laws.sample_distances words.laws.log_integrals words.normaliser_bound.*
-        words.exact_epsilon.calibrate_law words.space.feasible_transitions words.space.successors
+        words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
+        words.normaliser_bound.*
+        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
         release.chain.losses release.intervals.* release.estimate.count_bins release.estimate.bin_likelihood
         release.estimate.bin_shares release.estimate.expected_counts""",
     "a record, made by what is fuzzed": """
@@ -748,9 +749,12 @@ secret |= {
     "b": real(0.02, 0.1),
     "rng": rng,
     "rows": st.just("one"),
-    "eta": st.just(0.1),
 }
-add("mdp.private_model.privatize", probability, st.fixed_dictionaries(secret).map(anywhere),
+kinds = st.sampled_from(
+    [{}, {"mechanism": "laplace"}, {"mechanism": "dirichlet", "eta": 0.1}]
+)
+add("mdp.private_model.privatize", probability,
+    st.tuples(st.fixed_dictionaries(secret).map(anywhere), kinds).map(lambda x: x[0] | x[1]),
     call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
@@ -848,13 +852,13 @@ add("boltzmann.space.index", non_negative, states, checked=False)
 add("boltzmann.space.after_move", non_negative, moves, checked=False)
 add("boltzmann.space.neighbours", non_negative, states, checked=False)
 add(
-    "boltzmann.law.objective",
+    "boltzmann.stationary.objective",
     between(high=0),
     histograms().map(lambda d: {**d, "z": d["x"][::-1]}),
 )
-add("boltzmann.law.log_stationary", between(high=1e-9), histograms(t=warmths))
-add("boltzmann.law.sensitivity", non_negative, spaces())
-add("boltzmann.law.epsilon_bound", non_negative, spaces(t=warmth))
+add("boltzmann.stationary.log_stationary", between(high=1e-9), histograms(t=warmths))
+add("boltzmann.epsilon.sensitivity", non_negative, spaces())
+add("boltzmann.epsilon.epsilon_bound", non_negative, spaces(t=warmth))
 kinds = {
     "candidate": st.sampled_from(["bins", "individual"]),
     "rule": st.sampled_from(["metropolis", "logistic"]),
@@ -893,9 +897,13 @@ add(
     "boltzmann.epsilon.epsilon_at_delta", non_negative, **small, delta=reals(0.0, 0.999)
 )
 chain = {"t": warmth, **kinds}
-add("boltzmann.mixing.transition_matrix", probability, histograms(**chain))
+add("boltzmann.mixing.metropolis_matrix", probability, histograms(**chain))
 step_numbers = st.one_of(st.integers(0, 4), st.just([0, 3]))
-add("boltzmann.mixing.k_step_law", sums_to_one, histograms(**chain, steps=step_numbers))
+add(
+    "boltzmann.mixing.k_step_distribution",
+    sums_to_one,
+    histograms(**chain, steps=step_numbers),
+)
 mixing = spaces(t=real(0.1, 1e3), steps=step_numbers, epsilon=maybe(real(0, 9)))
 add("boltzmann.mixing.mixing_delta", probability, mixing)
 add("boltzmann.mixing.convergence_rate", probability, **small)
@@ -1004,7 +1012,7 @@ add(
     call=lambda **kw: asked(words_.HammingAutomaton(**kw)),
 )
 pmf = with_counts(law(), "mechanism")
-add("words.laws.pmf", sums_to_one, with_counts(law()))
+add("words.distances.pmf", sums_to_one, with_counts(law()))
 chained = st.lists(
     st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=4
 )
@@ -1017,18 +1025,27 @@ add(
 few = st.integers(1, 4).map(
     lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 )
-add("words.laws.least_mean_error", between(0, 4), apart=few, epsilon=real(0.0, 20.0))
-add("words.laws.expected_error", between(0, 6), with_counts(law()))
-add("words.laws.expected_error_bounds", ordered(between(-100, 6)), pmf)
-add("words.laws.expected_error_floor", between(0, 6), pmf)
 add(
-    "words.laws.reduction_limit",
+    "words.distances.least_mean_error",
+    between(0, 4),
+    apart=few,
+    epsilon=real(0.0, 20.0),
+)
+add("words.distances.expected_error", between(0, 6), with_counts(law()))
+add("words.distances.expected_error_bounds", ordered(between(-100, 6)), pmf)
+add("words.distances.expected_error_floor", between(0, 6), pmf)
+add(
+    "words.distances.reduction_limit",
     between(0, 0.5),
     epsilon=levels,
     n=st.integers(1, 50),
     b=st.integers(1, 9),
 )
-add("words.laws.draw_distances", between(0, 6), with_counts(law(), size=size, rng=rng))
+add(
+    "words.distances.draw_distances",
+    between(0, 6),
+    with_counts(law(), size=size, rng=rng),
+)
 known = st.sampled_from([None, "permute-and-flip", "exponential", "staircase"])
 for_release = st.tuples(
     st.one_of(worded, spelled), real(1e-3, 60.0), st.integers(1, 3), known, rng
@@ -1058,7 +1075,7 @@ add(
     "words.space.word_space", anything, spaces_of_words, checked=False
 )  # text is an alphabet
 
-add("words.laws.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),
+add("words.distances.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),
     epsilon=real(0.0, 30.0), b=st.integers(1, 3))  # fmt: skip
 
 

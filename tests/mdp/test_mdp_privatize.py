@@ -11,7 +11,13 @@ from dpsim import accounting, dirichlet, mdp
 from dpsim.mdp.model import MDP
 
 STARTUP = mdp.startup_mdp()
-PUBLIC = {"support": STARTUP.transitions > 0, "rows": "one", "eta": 0.1, "b": 0.02}
+PUBLIC = {
+    "support": STARTUP.transitions > 0,
+    "rows": "one",
+    "eta": 0.1,
+    "b": 0.02,
+    "mechanism": "dirichlet",
+}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,8 @@ def test_one_vector_spends_what_was_asked_for(apart, said):
 
 def test_every_vector_that_may_change_is_composed():
     model = mdp.random_mdp(3, 1, rng=1, horizon=2)
-    public = {"support": np.ones((3, 1, 3), bool), "rows": "all", "eta": 0.1, "b": 0.02}
+    everywhere = np.ones((3, 1, 3), bool)
+    public = {**PUBLIC, "support": everywhere, "rows": "all"}
     release = mdp.privatize(model, 8.0, 1e-4, rng=1, **public)
     k = release.parameters["k"]
     assert accounting.compose(k, shift=0.01, eta=0.1, count=3).delta(8.0) <= 1e-4
@@ -68,6 +75,50 @@ def test_noise_is_scaled_to_the_vectors_that_change(noise, vectors, rows):
     )
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "vectors", "noise"),
+    [
+        (2.0, 1e-6, "one", "laplace"),
+        (1.0, 0.2, "one", "gaussian"),
+        (5.0, 1e-6, "all", "gaussian"),
+        (50.0, 1e-9, "all", "laplace"),
+        (2e4, 1e-6, "one", "laplace"),  # dp-accounting has no Gaussian scale for it
+    ],
+)
+def test_by_default_the_noise_with_the_smaller_variance(epsilon, delta, vectors, noise):
+    public = {"support": PUBLIC["support"], "b": 0.02, "rows": vectors}
+    release = mdp.privatize(STARTUP, epsilon, delta, rng=1, **public)
+    same = mdp.privatize(STARTUP, epsilon, delta, rng=1, **public, mechanism=noise)
+    assert f"by the mechanism {noise}." in release.statement
+    assert (release.statement, release.parameters) == (same.statement, same.parameters)
+    np.testing.assert_array_equal(release.value.transitions, same.value.transitions)
+
+
+def test_a_public_minimum_asks_for_the_dirichlet_mechanism():
+    public = {name: PUBLIC[name] for name in ("support", "b", "rows", "eta")}
+    release = mdp.privatize(STARTUP, 3.0, 1e-3, rng=1, **public)
+    assert "by the mechanism dirichlet." in release.statement
+
+
+@pytest.mark.parametrize("epsilon", [1.2, 2.0, 5.0])
+def test_plans_by_default_lose_less_than_half_of_those_of_the_paper(epsilon):
+    best = mdp.synthesize(STARTUP)[1][0]
+    public = {"support": PUBLIC["support"], "b": 0.02, "rows": "one"}
+    scale = mdp.privatize(STARTUP, epsilon, 1e-6, **public).parameters["scale"]
+    k = accounting.calibrate_k(epsilon, 1e-6, shift=0.01, eta=0.1)
+    support = PUBLIC["support"]
+    lost = [
+        best - mdp.evaluate(STARTUP, mdp.synthesize(models)[0])[:, 0].mean()
+        for models in (
+            mdp.perturb_with_noise(
+                STARTUP, scale, "laplace", 1, support=support, size=1000
+            ),
+            mdp.perturb(STARTUP, k, 1, size=1000),
+        )
+    ]
+    assert 0 < lost[0] < 0.5 * lost[1]
+
+
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.4, 0.9])
 def test_two_neighbours_by_quadrature(p):
     """Two states: the release of one vector is a Beta variable, whose divergence is an integral."""
@@ -83,6 +134,7 @@ def test_two_neighbours_by_quadrature(p):
             "b": 0.2,
             "rows": "one",
             "eta": eta,
+            "mechanism": "dirichlet",
         }
         k = mdp.privatize(model, epsilon, delta, rng=1, **public).parameters["k"][0]
         inside = np.clip(first, eta, 1 - eta)

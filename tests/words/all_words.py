@@ -21,7 +21,7 @@ def feasible(length, letters=None, adjacency=None, start=None):
             []
             if matrix is None
             else word
-            if start is words.ANYWHERE
+            if start is words.space.ANYWHERE
             else (start, *word)
         )
         if all(

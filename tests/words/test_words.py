@@ -20,9 +20,9 @@ from dpsim.words import (
     expected_error,
 )
 from dpsim.words.automaton import log_integers
-from dpsim.words.laws import (
+from dpsim.words.distances import (
     MECHANISMS,
-    Law,
+    Mechanism,
     _mean,
     best_offset,
     largest_exponential,
@@ -203,7 +203,9 @@ def subset_pmf(counts, epsilon, b):
 def test_permute_and_flip_is_the_sum_over_subsets(counts, epsilon, b):
     reference = subset_pmf(counts, epsilon, b)
     np.testing.assert_allclose(words.pmf(counts, epsilon, b), reference, rtol=1e-12)
-    one = Law("permute-and-flip", epsilon, b).log_f(log_integers(np.array(counts)))
+    one = Mechanism("permute-and-flip", epsilon, b).log_f(
+        log_integers(np.array(counts))
+    )
     np.testing.assert_allclose(np.array(counts) * np.exp(one), reference, rtol=1e-12)
 
 
@@ -236,7 +238,7 @@ def test_laws_sum_to_one_before_normalisation(epsilon, n):
     log_counts = log_integers(alphabet_counts(n, 43))
     for mechanism in MECHANISMS:
         assert np.exp(
-            log_counts + Law(mechanism, epsilon, 1).log_f(log_counts)
+            log_counts + Mechanism(mechanism, epsilon, 1).log_f(log_counts)
         ).sum() == pytest.approx(1, abs=2e-11)
 
 
@@ -270,7 +272,7 @@ def test_batches_are_their_rows():
 def test_private_words_follow_the_law(word, where, space, distance, mechanism):
     automaton, law, rng = (
         HammingAutomaton(word, **where),
-        Law(mechanism, 3.0, 2, 1),
+        Mechanism(mechanism, 3.0, 2, 1),
         np.random.default_rng(9),
     )
     observed = tally(
@@ -373,7 +375,9 @@ def test_exact_epsilon_is_that_of_all_pairs(word, where, space, distance, b, mec
         0 if "adjacency" in where else None
     )  # the best on an alphabet, none on a chain
     exact = exact_word_epsilon(n, 4.0, mechanism=mechanism, b=b, **where)
-    brute = spent(log_law(Law(mechanism, 4.0, b, offset), distances, n), distances, b)
+    brute = spent(
+        log_law(Mechanism(mechanism, 4.0, b, offset), distances, n), distances, b
+    )
     assert exact == pytest.approx(brute, rel=1e-12, abs=1e-13) and exact <= 4.0 + 1e-12
 
 
@@ -388,7 +392,7 @@ def test_bounds_of_the_epsilon_hold_where_it_is_known(adjacency, n, mechanism):
             n, epsilon, mechanism=mechanism, adjacency=adjacency, start=0
         )
         bound = exact_epsilon._upper(
-            word_space(None, adjacency, 0).chain, n, Law(mechanism, epsilon, 1)
+            word_space(None, adjacency, 0).chain, n, Mechanism(mechanism, epsilon, 1)
         )
         assert exact - 1e-12 <= bound <= epsilon
         if mechanism != "permute-and-flip":
@@ -412,7 +416,7 @@ def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
         assert bounds == dict.fromkeys(MECHANISMS, 3.0)
     else:
         for name in MECHANISMS:
-            law = Law(name, 3.0, 1)
+            law = Mechanism(name, 3.0, 1)
             assert bounds[name] == exact_epsilon._upper(
                 word_space(**where).chain, 5, law
             )
@@ -544,7 +548,7 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
         n, 2 * lost, b=b, letters=m, mechanism="staircase"
     ) == pytest.approx(lost)
     errors = [
-        _mean(Law("staircase", 2 * lost, b, offset).pmf(log_integers(counts)))
+        _mean(Mechanism("staircase", 2 * lost, b, offset).pmf(log_integers(counts)))
         for offset in range(b)
     ]
     assert errors[best_offset(log_integers(counts), 2 * lost, b)] == min(errors) == best
@@ -554,7 +558,7 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
 def test_the_staircase_rises_by_one_every_b_letters_from_its_offset_on(offset, stairs):
     counts, epsilon = np.array([1, 3, 3, 1]), 1.3
     law = counts * np.exp(-epsilon / 2 * np.array(stairs))
-    found = Law("staircase", epsilon, 2, offset).pmf(log_integers(counts))
+    found = Mechanism("staircase", epsilon, 2, offset).pmf(log_integers(counts))
     assert found == pytest.approx(law / law.sum(), rel=1e-12)
 
 

@@ -12,8 +12,8 @@ from dpsim import words
 from dpsim.numerics import exact_draws
 from dpsim.words import exact_epsilon, normaliser_bound, private_word
 from dpsim.words.automaton import draw_error, log_integers
-from dpsim.words.exact_epsilon import calibrate_law
-from dpsim.words.laws import MECHANISMS, Law
+from dpsim.words.distances import MECHANISMS, Mechanism
+from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import word_space
 
 SPACES = {
@@ -21,13 +21,13 @@ SPACES = {
     "labels": ({"letters": "abc"}, 3),
     "one letter": ({"letters": 5}, 1),
     "network": ({"adjacency": FOUR, "start": 0}, 3),
-    "secret start": ({"adjacency": FOUR, "start": words.ANYWHERE}, 3),
+    "secret start": ({"adjacency": FOUR, "start": words.space.ANYWHERE}, 3),
 }
 
 
 def used(made):
     """The law that privatize says it drew with."""
-    return Law(
+    return Mechanism(
         *(
             made.parameters[name]
             for name in ("mechanism", "promised_epsilon", "b", "offset")
@@ -75,8 +75,8 @@ def test_the_release_spends_what_it_says(name, b, mechanism):
 def test_the_release_has_the_law_it_states(name, monkeypatch):
     space, length = SPACES[name]
     listed = list(feasible(length, **space))
-    once = calibrate_law(word_space(**space), length, 1.5, 1, "exponential")
-    monkeypatch.setattr(private_word, "calibrate_law", lambda *_: once)
+    once = calibrated(word_space(**space), length, 1.5, 1, "exponential")
+    monkeypatch.setattr(private_word, "calibrated", lambda *_: once)
     automaton = words.HammingAutomaton(listed[0], **space)
     logs = automaton.log_counts + once[0].log_f(automaton.log_counts)
     for seed in range(50):  # a release is one draw of what is counted below
@@ -114,7 +114,7 @@ class Rare:
 )
 def test_no_word_is_too_improbable_to_be_drawn(epsilon, zeros, monkeypatch):
     """With one letter of two the other letter has the probability 1 / (1 + e^epsilon): 53 bits are not enough."""
-    logs = Law("exponential", 2.0 * epsilon, 1).log_f(np.zeros(2))
+    logs = Mechanism("exponential", 2.0 * epsilon, 1).log_f(np.zeros(2))
     tree = exact_draws.weight_tree(logs - logs.max())
     drawn = exact_draws.descend.py_func
     monkeypatch.setattr(exact_draws, "happens", exact_draws.happens.py_func)
@@ -181,12 +181,12 @@ def test_labels_of_a_series_are_secret_unless_they_are_declared_public():
 def test_a_large_network_spends_a_proven_bound(monkeypatch):
     space = word_space(None, FOUR, 0)
     for mechanism in MECHANISMS:
-        law, lost, exact = calibrate_law(space, 5, 2.0, 1, mechanism)
+        law, lost, exact = calibrated(space, 5, 2.0, 1, mechanism)
         assert exact and lost <= 2.0 < law.epsilon
         with monkeypatch.context() as large:
             large.setattr(exact_epsilon, "ENUMERATED", 0)
-            bounded, proven, enumerated = calibrate_law(space, 5, 2.0, 1, mechanism)
-            wide, at_most, _ = calibrate_law(space, 5, 2.0, 2, mechanism)
+            bounded, proven, enumerated = calibrated(space, 5, 2.0, 1, mechanism)
+            wide, at_most, _ = calibrated(space, 5, 2.0, 2, mechanism)
         assert not enumerated and proven <= 2.0
         assert (
             words.exact_word_epsilon(
@@ -198,7 +198,7 @@ def test_a_large_network_spends_a_proven_bound(monkeypatch):
     monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)
     monkeypatch.setattr(normaliser_bound, "NARROW", 0)
     assert (
-        calibrate_law(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0
+        calibrated(space, 5, 2.0, 1, "exponential")[0].epsilon == 2.0
     )  # and where nothing better can be computed
 
 

@@ -573,7 +573,9 @@ def boltzmann_chain() -> Finite:
     states = boltzmann.configurations(total, bins)
 
     def laws(factor: float) -> Array:
-        return np.array([boltzmann.k_step_law(x, t / factor, steps) for x in states])
+        return np.array(
+            [boltzmann.k_step_distribution(x, t / factor, steps) for x in states]
+        )
 
     def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
         return boltzmann.configuration_index(
@@ -648,13 +650,15 @@ def word_mechanism(
     log_counts = np.array([automaton.log_counts for automaton in automata])
 
     def laws(factor: float) -> Array:
-        log_f = words.laws.Law(kind, factor * epsilon, b, offset).log_f(log_counts)
+        log_f = words.distances.Mechanism(kind, factor * epsilon, b, offset).log_f(
+            log_counts
+        )
         law = np.exp(np.take_along_axis(log_f, distance, axis=1))
         return law / law.sum(axis=1, keepdims=True)
 
     def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        law = words.laws.Law(kind, factor * epsilon, b, offset)
-        distances = words.laws.sample_distances(law, log_counts[w], (size,), rng)
+        law = words.distances.Mechanism(kind, factor * epsilon, b, offset)
+        distances = words.distances.sample_distances(law, log_counts[w], (size,), rng)
         return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)

@@ -580,11 +580,13 @@ def discrete_checks() -> list[Check]:
 
     def flip(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
         logs = words.automaton.log_integers(np.array(counts, dtype=object))
-        return words.laws.Law("permute-and-flip", epsilon, b).log_f(logs)[distance]
+        return words.distances.Mechanism("permute-and-flip", epsilon, b).log_f(logs)[
+            distance
+        ]
 
     return [
         Check(
-            "words.laws.Law.log_f, permute-and-flip",
+            "words.distances.Mechanism.log_f, permute-and-flip",
             flip,
             permute_and_flip,
             laws[::3],

@@ -1,0 +1,488 @@
+"""The distribution of the distance between a word and its private version.
+
+Every mechanism here gives each of the N_l words at distance l the same probability
+f(l). So its distribution depends only on the counts N_0, ..., N_n, of which N_0 >= 1
+counts the word itself. The formulas use q_l = exp(-epsilon l / (2 b)) and
+Z = sum_l N_l q_l.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linprog
+from scipy.special import logsumexp
+
+from dpsim import checks
+from dpsim.checks import Array, Integers
+from dpsim.numerics.special import NODES, WEIGHTS
+from dpsim.words.automaton import alphabet_counts, log_integers
+
+MECHANISMS = ("permute-and-flip", "exponential", "staircase")
+
+# The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to
+# t = 48. The nodes are shares of the end.
+PANELS, END = 6, 48.0
+MIDDLES = 2.0 * np.arange(PANELS)[:, None] + 1.0
+SHARES = ((MIDDLES + NODES) / (2.0 * PANELS)).ravel()
+SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
+# The number of doubles in one step.
+BLOCK = 2**20
+
+
+class Mechanism(NamedTuple):
+    """A mechanism and its parameters. Its methods take log-counts (..., n + 1)."""
+
+    name: str
+    epsilon: Any  # promised: a number, or an array (...)
+    b: int
+    offset: int | None = 0  # of the staircase; None for its best offset
+
+    def log_f(self, log_counts: Array) -> Array:
+        """Return log f (..., n + 1), the log-probability of each single word.
+
+        The formula is also evaluated at distances where there is no word.
+        """
+        if self.name == "staircase":
+            offset = self.offset
+            if offset is None:
+                offset = best_offset(log_counts, self.epsilon, self.b)
+            stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / self.b)
+            log_weight = -np.asarray(self.epsilon)[..., None] / 2.0 * stairs
+        else:
+            log_weight = _log_q(log_counts, self.epsilon, self.b)
+        if self.name == "permute-and-flip":
+            return log_weight + log_integrals(log_counts, log_weight)
+        return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
+
+    def pmf(self, log_counts: Array) -> Array:
+        """Return the probabilities (..., n + 1) of the distances 0 to n."""
+        pmf = np.exp(log_counts + self.log_f(log_counts))
+        return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
+
+
+def pmf(
+    counts: ArrayLike,
+    epsilon: ArrayLike,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+) -> Array:
+    """Return the probabilities (..., n + 1) of the distances 0 to n.
+
+    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by
+    an integral of positive terms in place of the alternating sum (5). The relative
+    error is below 1e-10 for counts up to 1e1000.
+
+    Parameters
+    ----------
+    counts : array_like of int (..., n + 1)
+        The numbers of words at distance 0 to n, of any size, with N_0 >= 1.
+    epsilon : array_like (...)
+        The promised epsilon, at least 0; broadcasts against the leading axes of the
+        counts.
+    b : int, the largest distance between neighbours, at least 1
+    mechanism : {"permute-and-flip", "exponential", "staircase"}
+        For permute-and-flip, f(l) is
+        q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du. For the exponential
+        mechanism it is q_l / Z. For the staircase it is proportional to
+        exp(-epsilon / 2 * ceil((l + offset) / b)), which is the exponential mechanism
+        of a utility of sensitivity one. The staircase takes one vector of counts and
+        the best offset for it. Use it only if the counts are not secret, for example on
+        all words of an alphabet.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.pmf([1, 2, 1], 2.0).round(3)
+    array([0.638, 0.309, 0.053])
+    >>> words.pmf([1, 2, 1], 2.0, mechanism="exponential").round(3)
+    array([0.534, 0.393, 0.072])
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    checks.choice("mechanism", mechanism, MECHANISMS)
+    if mechanism == "staircase" and log_counts.ndim > 1:
+        raise ValueError(
+            "counts must be one vector (n + 1,) for the staircase, "
+            f"got shape {log_counts.shape}"
+        )
+    return Mechanism(mechanism, epsilon, b, offset=None).pmf(log_counts)
+
+
+def expected_error(
+    counts: ArrayLike,
+    epsilon: ArrayLike,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+) -> Array:
+    """Return the exact expected distance (...) to the private word, in letters.
+
+    Parameters
+    ----------
+    counts, epsilon, b, mechanism : as in `pmf`
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error([1, 2, 1], 2.0).round(4))
+    0.4144
+    """
+    return checks.plain(_mean(pmf(counts, epsilon, b, mechanism=mechanism)))
+
+
+def expected_error_bounds(
+    counts: ArrayLike, epsilon: ArrayLike, b: int = 1
+) -> tuple[Array, Array]:
+    """Return lower and upper bounds (...) on the expected error of permute-and-flip.
+
+    They are those of Benvenuti, Rao, Hale 2026, Theorem 2, in letters. The upper bound
+    is the expected error of the exponential mechanism. On all words of an alphabet it
+    is n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is
+    upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be
+    negative. The proof uses no property of the counts, so both bounds also hold on a
+    chain.
+
+    Parameters
+    ----------
+    counts, epsilon, b : as in `pmf`
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> lower, upper = words.expected_error_bounds([1, 2, 1], 2.0)
+    >>> float(lower.round(3)), float(upper.round(3))
+    (0.304, 0.538)
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    log_q = _log_q(log_counts, epsilon, b)
+    upper = _mean(Mechanism("exponential", epsilon, b).pmf(log_counts))
+    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
+    scaled = np.exp(log_integrals(log_counts, log_q) + log_normaliser)
+    n = log_counts.shape[-1] - 1
+    lower = upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0
+    return checks.plain(lower), checks.plain(upper)
+
+
+def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
+    """Return another lower bound (...) on the expected error of permute-and-flip.
+
+    It is at least half of the exponential mechanism's expected error. Because
+    1 - u q >= (1 - u)^q, a word at distance l has
+    f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l), and its
+    probability under the exponential mechanism is q_l / Z.
+
+    Parameters
+    ----------
+    counts, epsilon, b : as in `expected_error_bounds`
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.expected_error_floor([1, 2, 1], 2.0).round(4))
+    0.3929
+    """
+    log_counts, epsilon, b = _arguments(counts, epsilon, b)
+    log_q = _log_q(log_counts, epsilon, b)
+    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_scale = np.logaddexp(log_normaliser, np.log(-np.expm1(log_q)))
+    return checks.plain(_mean(np.exp(log_counts + log_q - log_scale)))
+
+
+def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
+    """Return by what share (...) permute-and-flip can lower the expected error at most.
+
+    The comparison is with the exponential mechanism at the same promised epsilon, over
+    all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is always below
+    one half. (The abstract of McKenna and Sheldon 2020 states "improvements up to a
+    factor of two".)
+
+    Parameters
+    ----------
+    epsilon, b : as in `pmf`
+    n : int, letters, at least 1
+
+    Notes
+    -----
+    Because Z >= 1 + q_l where N_l > 0, the ratio Z / (1 + Z - q_l) of
+    `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word whose only
+    alternative is at distance n attains the limit.
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> float(words.reduction_limit(5.0, 2).round(6))
+    0.496631
+    """
+    epsilon = checks.real("epsilon", epsilon, 0.0)
+    n = checks.integer("n", n, 1)
+    b = checks.integer("b", b, 1)
+    return checks.plain(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
+
+
+def draw_distances(
+    counts: ArrayLike,
+    epsilon: float,
+    b: int = 1,
+    *,
+    mechanism: str = "permute-and-flip",
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> NDArray[np.int64]:
+    """Return sampled distances for one vector of counts, in the shape `size`.
+
+    Their distribution is exactly that of `pmf`, up to rounding.
+
+    Parameters
+    ----------
+    counts, epsilon, b, mechanism : as in `pmf`, with one epsilon; the staircase takes
+        its best offset
+    size : int or sequence of int, optional
+    rng : Generator, int or None
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> words.draw_distances(words.alphabet_counts(14, 4), 6.0, size=5, rng=1).shape
+    (5,)
+    """
+    epsilon = checks.scalar("epsilon", epsilon, 0.0)
+    log_counts, _, b = _arguments(counts, epsilon, b)
+    if log_counts.ndim != 1:
+        raise ValueError(
+            f"counts must be one vector (n + 1,), got shape {log_counts.shape}"
+        )
+    checks.choice("mechanism", mechanism, MECHANISMS)
+    chosen = Mechanism(mechanism, epsilon, b, offset=None)
+    shape = checks.size("size", size)
+    rng = checks.generator(rng)
+    return checks.plain(sample_distances(chosen, log_counts, shape, rng))
+
+
+def sample_distances(
+    mechanism: Mechanism,
+    log_counts: Array,
+    shape: tuple[int, ...],
+    rng: np.random.Generator,
+) -> Integers:
+    """Return distances in the given shape for one vector of log-counts (n + 1,).
+
+    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021), in
+    which word w scores -epsilon d(w) / (2 b) + Exp(1). The best of N words at one
+    distance is sampled by the quantile function of the maximum of N exponentials, with
+    one variate for each distance and no integral. For the other mechanisms the noise is
+    Gumbel noise.
+    """
+    possible = np.isfinite(log_counts)
+    safe = np.where(possible, log_counts, 0.0)
+    if mechanism.name == "permute-and-flip":
+        # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N))
+        log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
+        noise = largest_exponential(log_share)
+        score = noise + _log_q(log_counts, mechanism.epsilon, mechanism.b)
+    else:
+        noise = rng.gumbel(size=(*shape, len(safe)))
+        score = noise + safe + mechanism.log_f(log_counts)
+    score = np.where(possible, score, -np.inf)
+    return np.asarray(np.argmax(score, axis=-1))
+
+
+def largest_exponential(log_share: Array) -> Array:
+    """Return -log(1 - exp(-share)), given the logarithm of a share above 0.
+
+    The share itself may underflow.
+    """
+    small = log_share < -40.0
+    share = np.exp(np.where(small, 0.0, log_share))
+    return np.where(small, -log_share, -np.log(-np.expm1(-share)))
+
+
+def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
+    """Return the offset of the staircase with the smallest expected distance.
+
+    The offset is in 0..b - 1, for one vector of log-counts.
+    """
+    stairs = [Mechanism("staircase", epsilon, b, offset) for offset in range(b)]
+    return int(np.argmin([_mean(each.pmf(log_counts)) for each in stairs]))
+
+
+def _mean(pmf: Array) -> Array:
+    return np.asarray(pmf @ np.arange(pmf.shape[-1], dtype=float))
+
+
+def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
+    rate = np.asarray(epsilon / (2.0 * b))
+    return -rate[..., None] * np.arange(log_counts.shape[-1])
+
+
+def _arguments(
+    counts: ArrayLike, epsilon: ArrayLike, b: int
+) -> tuple[Array, Array, int]:
+    """Return log-counts (..., n + 1), epsilon (...) and b.
+
+    Raise ValueError unless all are in range. A log-count of minus infinity means that
+    there is no word at this distance.
+    """
+    epsilon = checks.real("epsilon", epsilon, 0.0)
+    b = checks.integer("b", b, 1)
+    values = np.asarray(counts)
+    masked = isinstance(counts, np.ma.MaskedArray)
+    if values.dtype == object and not masked:  # integers of any size
+        if not all(_is_count(each) for each in values.ravel().tolist()):
+            raise ValueError(
+                "counts must be integers in [0, inf), "
+                "got another type or a negative one"
+            )
+    else:
+        values = checks.real("counts", counts, 0.0)
+        broken = values != np.floor(values)
+        if broken.any():
+            raise ValueError(f"counts must be integers, got {values[broken].flat[0]:g}")
+    log_counts = log_integers(values)
+    empty = log_counts.ndim == 0 or log_counts.shape[-1] == 0
+    if empty or (log_counts[..., 0] < 0.0).any():
+        raise ValueError(
+            "counts must have a last axis 0 to n and counts[..., 0] >= 1, "
+            "the word itself"
+        )
+    lead = np.broadcast_shapes(log_counts.shape[:-1], epsilon.shape)
+    log_counts = np.broadcast_to(log_counts, (*lead, log_counts.shape[-1]))
+    return log_counts, np.broadcast_to(epsilon, lead), b
+
+
+def _is_count(value: Any) -> bool:
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return integer and value >= 0
+
+
+def log_integrals(log_counts: Array, log_weight: Array) -> Array:
+    """Return log integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du for each l.
+
+    The result has the shape (..., n + 1), and log_weight is log q.
+
+    In t = (1 + Z) u the integrand is a product of factors 1 - c t with c >= 0, whose
+    c sum to at most one. On [0, 1 + Z] the factors are at most one in absolute value,
+    and therefore so is each derivative. The error of a panel is below
+    8^33 16!^4 / (33 32!^3) < 1e-24, and the part left out beyond t = 48 is below 1e-20.
+    The integral is at least one, because it bounds the integral of (1 - t / (1 + Z))^Z.
+    So only rounding remains.
+    """
+    width = log_counts.shape[-1]
+    logs = log_counts.reshape(-1, width)
+    weights = np.broadcast_to(log_weight, log_counts.shape).reshape(-1, width)
+    found = np.zeros(logs.shape)
+    step = max(1, BLOCK // (len(SHARES) * width))
+    for i in range(0, len(logs), step):
+        found[i : i + step] = _integrals(logs[i : i + step], weights[i : i + step])
+    return found.reshape(log_counts.shape)
+
+
+def _integrals(log_counts: Array, log_weight: Array) -> Array:
+    """Return the logarithms of the integrals of some rows (rows, n + 1)."""
+    log_total = log_counts + log_weight
+    log_scale = np.logaddexp(0.0, logsumexp(log_total, axis=-1))  # of 1 + Z
+    log_end = np.minimum(log_scale, math.log(END))
+    log_u = (log_end - log_scale)[:, None] + np.log(SHARES)
+    x = np.exp(log_weight[:, None, :] + log_u[:, :, None])  # u q: (rows, nodes, n + 1)
+    ratio = np.divide(-np.log1p(-x), x, out=np.ones_like(x), where=x > 1e-300)
+    exponent = np.einsum("rl,rul->ru", np.exp(log_total - log_scale[:, None]), ratio)
+    exponent *= np.exp(log_u + log_scale[:, None])
+    weights = SHARE_WEIGHTS * np.exp(-exponent)
+    integral = np.einsum("ru,rul->rl", weights, 1.0 / (1.0 - x))
+    return np.asarray(np.log(integral) + (log_end - log_scale)[:, None])
+
+
+def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
+    """Return the smallest worst-case error of any epsilon-private mechanism.
+
+    The error is the expected distance in letters, and the worst case is over all words
+    of an alphabet. The result is right to within 1e-7. It is the optimum of a linear
+    programme. Averaging a mechanism over the isometries of the Hamming
+    distance raises neither its epsilon nor its worst-case error, so the mechanism may
+    be taken to depend only on the distance. Its probabilities are x_l = N_l f(l) with
+    f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
+
+    Parameters
+    ----------
+    n, m : int
+        Words of n in 1..60 letters over an alphabet of m >= 2 letters, with
+        m**n <= 1e280.
+    epsilon : float in [0, 30], the exact epsilon
+    b : int, the largest distance between neighbours, at least 1
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> round(words.least_expected_error(5, 2, 2.0), 4)  # 5 / (1 + exp(2))
+    0.596
+    """
+    n = checks.integer("n", n, 1, 60)
+    m = checks.integer("m", m, 2)
+    if m**n > 10**280:  # the numbers of words stay in the range of floats
+        raise ValueError(
+            f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits"
+        )
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 30.0)
+    b = checks.integer("b", b, 1)
+    counts = alphabet_counts(n, m)
+    ell = np.arange(n + 1.0)
+    apart = abs(ell[:, None] - ell)
+    k, j = np.nonzero((apart > 0) & (apart <= b))
+    ratio = (counts[k] / counts[j]).astype(float)
+    loss = math.exp(epsilon) * ratio[:, None]
+    unit = np.eye(n + 1)
+    limits = (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0)
+    return _least(ell, limits, np.ones((1, n + 1)))
+
+
+def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
+    """Return the smallest mean error of any epsilon-private mechanism on a few words.
+
+    The error is the expected distance, and the mean is over these words. It is the
+    optimum of a linear programme in all probabilities, which takes a second for some
+    twenty words.
+
+    Parameters
+    ----------
+    apart : array_like of int (words, words)
+        The distance between every two words; neighbours are at distance 1.
+    epsilon : float in [0, 20], because the solver fails for larger values
+
+    Examples
+    --------
+    >>> from dpsim import words
+    >>> round(words.least_mean_error([[0, 1], [1, 0]], 2.0), 4)  # 1 / (1 + exp(2))
+    0.1192
+    """
+    apart = checks.integers("apart", apart, 0)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
+    size = len(apart)
+    w, v = np.nonzero(apart == 1)
+    pairs = sp.eye_array(size, format="csr")
+    limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
+    sums = sp.kron(pairs, np.ones((1, size)))
+    return _least(apart.ravel() / size, limits, sums)
+
+
+def _least(cost: Array, limits: Array | sp.sparray, sums: Array | sp.sparray) -> float:
+    """Return the least cost of x >= 0 with limits @ x <= 0 and sums @ x = 1."""
+    found = linprog(
+        cost,
+        A_ub=limits,
+        b_ub=np.zeros(limits.shape[0]),
+        A_eq=sums,
+        b_eq=np.ones(sums.shape[0]),
+        method="highs",
+    )
+    if found.status != 0:
+        raise ValueError(
+            "the numbers of words and epsilon must be smaller for the solver: "
+            f"{found.message}"
+        )
+    return float(found.fun)
