@@ -314,7 +314,7 @@ def of_one_release(row):
         m = row.given["entries"]
         found = dirichlet.leaving_probability(p[:m], k, gamma=gamma)
         yield row.equal("leaving_probability", found, 1e-10)
-        lower, upper = dirichlet.delta_bounds(
+        lower, upper = dirichlet.theorem1_delta_bounds(
             k, eta=p[0], gamma=gamma, n=len(p), protected=m
         )
         yield row.below("delta_bounds, lower", lower, 0.01)

@@ -23,7 +23,7 @@ from dpsim.numerics import search
 LARGEST_K_OF_THEOREM = 1e9
 
 
-def theorem1_epsilon(
+def theorem1_matrix_epsilon(
     k: ArrayLike,
     *,
     b: float,
@@ -37,7 +37,7 @@ def theorem1_epsilon(
 
     Parameters
     ----------
-    k, eta, eta_bar, gamma : as in `dirichlet.epsilon_bound`
+    k, eta, eta_bar, gamma : as in `dirichlet.theorem1_vector_epsilon`
     b : float, in (0, 1]; the largest distance in 1-norm between the rows of two neighbours
     protected : int or array_like of int
         ``|W_i|`` of each row, or one number. The row with the smallest number has the largest epsilon, which is the
@@ -45,12 +45,17 @@ def theorem1_epsilon(
 
     Examples
     --------
-    >>> float(theorem1_epsilon(9.87, b=0.025, eta=0.1, eta_bar=0.051, gamma=1e-3, protected=2).round(3))
+    >>> float(theorem1_matrix_epsilon(9.87, b=0.025, eta=0.1, eta_bar=0.051, gamma=1e-3, protected=2).round(3))
     1.168
     """
     shift = 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True)
     row = partial(
-        theorem1.epsilon_bound, k, shift=shift, eta=eta, eta_bar=eta_bar, gamma=gamma
+        theorem1.theorem1_vector_epsilon,
+        k,
+        shift=shift,
+        eta=eta,
+        eta_bar=eta_bar,
+        gamma=gamma,
     )
     sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
     return checks.plain(np.max([row(n=m) for m in sizes], axis=0))
@@ -70,7 +75,7 @@ def theorem1_k(
     Parameters
     ----------
     epsilon : float, above 0, and between the epsilon at k = 1e-9 and that at k = 1e9
-    b, eta, eta_bar, gamma, protected : as in `theorem1_epsilon`
+    b, eta, eta_bar, gamma, protected : as in `theorem1_matrix_epsilon`
 
     Examples
     --------
@@ -80,7 +85,7 @@ def theorem1_k(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
 
     def excess(log_k: float) -> float:
-        at = theorem1_epsilon(
+        at = theorem1_matrix_epsilon(
             math.exp(log_k),
             b=b,
             eta=eta,

@@ -24,7 +24,7 @@ from dpsim.numerics import search
 from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 
 
-def epsilon_bound(
+def theorem1_vector_epsilon(
     k: ArrayLike,
     *,
     shift: ArrayLike,
@@ -36,7 +36,7 @@ def epsilon_bound(
     """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
 
     It is a proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
-    protected coordinate of the release is at least gamma. `delta_bounds` bounds the probability that one of them is
+    protected coordinate of the release is at least gamma. `theorem1_delta_bounds` bounds the probability that one of them is
     not.
 
     Parameters
@@ -56,7 +56,7 @@ def epsilon_bound(
 
     Examples
     --------
-    >>> round(float(epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)), 3)
+    >>> round(float(theorem1_vector_epsilon(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)), 3)
     2.212
     """
     n = checks.integer("n", n, 2)
@@ -114,7 +114,7 @@ def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
     return array
 
 
-def delta_bounds(
+def theorem1_delta_bounds(
     k: ArrayLike,
     *,
     eta: ArrayLike,
@@ -146,7 +146,7 @@ def delta_bounds(
 
     Examples
     --------
-    >>> [float(bound.round(4)) for bound in delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
+    >>> [float(bound.round(4)) for bound in theorem1_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
     [0.0188, 0.0189]
     """
     lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
@@ -156,7 +156,7 @@ def delta_bounds(
 def _log_delta_bounds(
     k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `delta_bounds`, which stay finite (down to -1e300) if the bounds underflow."""
+    """Return the logarithms of `theorem1_delta_bounds`, which stay finite (down to -1e300) if the bounds underflow."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -190,14 +190,14 @@ def best_epsilon_bound(
     delta: ArrayLike, k: float, *, shift: float, eta: float, n: int
 ) -> Any:
     """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, to within a
-    relative error of 1e-12, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper
+    relative error of 1e-12, for which the upper end of `theorem1_delta_bounds` is at most delta. So the result is a proven upper
     bound.
 
     Parameters
     ----------
     delta : array_like, in (0, 1), and large enough that some gamma in [1e-300, 1/n) reaches it
     k : float, in [1e-290, 1e12]
-    shift, eta : float, as in `epsilon_bound`
+    shift, eta : float, as in `theorem1_vector_epsilon`
     n : int, at least 2; categories
 
     Examples
@@ -222,7 +222,9 @@ def best_epsilon_bound(
         log_gamma = search.last_kept(partial(excess, target=target), low, high, 1e-12)
         best.append(
             float(
-                epsilon_bound(k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n)
+                theorem1_vector_epsilon(
+                    k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n
+                )
             )
         )
     return checks.plain(np.reshape(best, deltas.shape))
@@ -330,7 +332,7 @@ def delta_monte_carlo(
     """Return the papers' estimate of delta, in the shape of draws: the largest share, over the rows of p, of draws with
     an entry below gamma.
 
-    The maximum over the rows biases the estimate upwards; `delta_bounds` gives proven bounds.
+    The maximum over the rows biases the estimate upwards; `theorem1_delta_bounds` gives proven bounds.
 
     Parameters
     ----------

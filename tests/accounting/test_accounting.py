@@ -433,6 +433,6 @@ def test_no_delta_is_rounded_down_to_nothing():
     posterior = accounting.posterior_delta(
         [1e3, 1e30], kappa=0.5, alpha=1.0, adjacency="add-remove"
     )
-    upper = dirichlet.delta_bounds(1e5, eta=0.1, gamma=1e-9, n=3)[1]
+    upper = dirichlet.theorem1_delta_bounds(1e5, eta=0.1, gamma=1e-9, n=3)[1]
     for delta in (*exact, *posterior, upper):
         assert 0.0 < delta < 1e-300

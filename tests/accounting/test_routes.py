@@ -88,7 +88,7 @@ def test_the_bounds_count_the_protected_coordinates(protected):
     """At the worst point all of them are at the border: the union of as many equal tails."""
     k, eta, gamma = 9.87, 0.1, 1e-3
     tail = stats.beta.cdf(gamma, k * eta, k - k * eta)
-    lower, upper = dirichlet.delta_bounds(
+    lower, upper = dirichlet.theorem1_delta_bounds(
         k, eta=eta, gamma=gamma, n=4, protected=protected
     )
     assert upper == pytest.approx(protected * tail) and lower == pytest.approx(

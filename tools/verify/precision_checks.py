@@ -247,7 +247,7 @@ def dirichlet_checks() -> list[Check]:
 
     def spent(k: float, b: float, eta: float, gamma: float, m: int) -> float:
         return float(
-            dirichlet.theorem1_epsilon(
+            dirichlet.theorem1_matrix_epsilon(
                 k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
             )
         )

@@ -171,10 +171,12 @@ def row_privacy(
     categories = np.asarray(row.categories)
     for n in np.unique(categories).tolist():
         at = categories == n  # all rows with this number of transitions
-        epsilon[at] = theorem1.epsilon_bound(
+        epsilon[at] = theorem1.theorem1_vector_epsilon(
             k[at], shift=1.0 / total[at], eta=eta[at], gamma=gamma[at], n=n
         )
-        _, delta[at] = theorem1.delta_bounds(k[at], eta=eta[at], gamma=gamma[at], n=n)
+        _, delta[at] = theorem1.theorem1_delta_bounds(
+            k[at], eta=eta[at], gamma=gamma[at], n=n
+        )
     return checks.plain(epsilon), checks.plain(delta)
 
 
