@@ -336,7 +336,7 @@ def of_posterior(row):
     case = {"alpha": alpha, "adjacency": row.about["adjacency"]}
     yield row.profile(
         "posterior_delta",
-        lambda at: accounting.posterior_delta(at, kappa=kappa, **case),
+        lambda at: accounting.dirichlet.posterior_delta(at, kappa=kappa, **case),
     )
     if row.quantity == "epsilon":
         delta = row.given["delta"]

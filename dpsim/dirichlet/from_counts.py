@@ -191,7 +191,7 @@ def posterior_release(
     """Return draws of Dir(kappa (c + alpha)), shape ``(*size, ..., n)``, where c is a row of counts.
 
     This is tempered Dirichlet posterior sampling (Geumlek, Song and Chaudhuri 2017; Ponnoprat 2023). If alpha and kappa
-    are public, its exact privacy (`accounting.posterior_delta`) holds for every database, even one with zero counts,
+    are public, its exact privacy (`accounting.dirichlet.posterior_delta`) holds for every database, even one with zero counts,
     and every transition stays possible.
 
     Parameters

@@ -215,7 +215,7 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
         return factor * kappa * log_ratio(x)
 
     def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+        return accounting.dirichlet.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
 
     epsilon = levels(claim)
     exact = claim(epsilon)
@@ -249,7 +249,7 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         return beta_loss(np.log(x[:, 0]), *shapes(factor))
 
     def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(
+        return accounting.dirichlet.posterior_delta(
             epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove"
         )
 
