@@ -290,7 +290,7 @@ def of_dirichlet(row):
             yield row.above("exact_epsilon", found, 1e-8)
             yield row.below("privacy_floor", accounting.privacy_floor(delta, **pair))
             if k > 1e-3:
-                bound = dirichlet.best_epsilon_bound(delta, k, n=3, **pair)
+                bound = dirichlet.theorem1.best_epsilon_bound(delta, k, n=3, **pair)
                 yield row.above("Theorem 1 with the best gamma", bound)
                 largest = accounting.calibrate_k(row.high, delta, **pair)
                 yield Claim("calibrate_k", largest, EQUAL, k, k, 1e-7)

@@ -9,7 +9,6 @@ from .theorem1 import (
     theorem1_vector_epsilon as theorem1_vector_epsilon,
     theorem1_delta_bounds as theorem1_delta_bounds,
     leaving_probability as leaving_probability,
-    best_epsilon_bound as best_epsilon_bound,
     extreme_points as extreme_points,
     delta_monte_carlo as delta_monte_carlo,
 )

@@ -1,8 +1,8 @@
-"""From counts to private shares and chains: Algorithms 1 and 2 of Benvenuti et al. 2026, and a release with a fixed
-prior.
+"""Private shares and chains from counts: Algorithms 1 and 2, and the tempered posterior.
 
-In counts (..., n, n) the row is the origin of a transition. Each record is protected: neighbouring databases differ in
-the state where one transition ended, so two entries of one row change by 1/N_i each (Definition 3).
+The algorithms are those of Benvenuti et al. 2026. In counts (..., n, n), the row is the
+state in which a transition began. Neighbours differ in the state in which one transition
+ended, so two shares of one row change by 1/N_i (Definition 3).
 """
 
 from __future__ import annotations
@@ -16,22 +16,25 @@ from scipy.special import betainc
 
 from dpsim import checks
 from dpsim.checks import Array
-from dpsim.dirichlet import mechanism, theorem1
+from dpsim.dirichlet.mechanism import dirichlet_mechanism
+from dpsim.dirichlet.theorem1 import theorem1_delta_bounds, theorem1_vector_epsilon
 
-SMALLEST_SHAPE = (
-    1e-150  # below about 1e-154 the incomplete beta function (of SciPy 1.17) is wrong
-)
+SMALLEST_SHAPE = 1e-150  # SciPy 1.17's incomplete beta function is wrong below 1e-154
 
 
 class Rows(NamedTuple):
-    """The numbers that the published accounting needs for each row.
+    """What Theorem 1 needs to know about each row of counts.
 
     Attributes
     ----------
-    total, categories, eta, k_min : ndarray, shape (..., n)
-        `total` is N_i, the number of departures. `categories` is the number of transitions that occur, since those that
-        never occur stay impossible. `eta` is the smallest positive share, which is the paper's minimum, as its Table 1
-        implies. `k_min` is 3 / (2 eta_i), the smallest k that Assumption 4 allows.
+    total : ndarray, shape (...)
+        The number N_i of records.
+    categories : ndarray, shape (...)
+        The number n_i of positive counts; shares that are 0 are also 0 in the release.
+    eta : ndarray, shape (...)
+        The smallest positive share eta_i.
+    k_min : ndarray, shape (...)
+        The smallest k that Assumption 4 allows, 3 / (2 eta_i).
     """
 
     total: Array
@@ -43,12 +46,12 @@ class Rows(NamedTuple):
 def rows(counts: ArrayLike) -> Rows:
     """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
 
-    eta_i is read from the data, as the paper's Table 1 implies for its simulations, so the guarantee holds only for
-    databases that have no share below eta_i.
+    As Table 1 of the paper implies, its simulations take eta_i from the data. Then the
+    guarantee holds only for databases without a share below eta_i.
 
     Parameters
     ----------
-    counts : array_like, shape (..., n, n) or (n,); at least 0, with a positive count in every row
+    counts : array_like, shape (..., n); at least 0, with a positive count in every row
 
     Examples
     --------
@@ -60,21 +63,28 @@ def rows(counts: ArrayLike) -> Rows:
     total = array.sum(axis=-1)
     if (total == 0).any():
         raise ValueError(
-            f"counts must be positive somewhere in each row, got none in row {np.argwhere(total == 0)[0]}"
+            "counts must be positive somewhere in each row, "
+            f"got none in row {np.argwhere(total == 0)[0]}"
         )
-    eta = np.where(array > 0, array, np.inf).min(axis=-1) / total
-    return Rows(*map(checks.plain, (total, (array > 0).sum(axis=-1), eta, 1.5 / eta)))
+    occurs = array > 0
+    eta = np.where(occurs, array, np.inf).min(axis=-1) / total
+    return Rows(
+        total=checks.plain(total),
+        categories=checks.plain(occurs.sum(axis=-1)),
+        eta=checks.plain(eta),
+        k_min=checks.plain(1.5 / eta),
+    )
 
 
 class Released(NamedTuple):
-    """The result of `private_counts`. Its epsilon and delta are proven upper bounds, by Theorem 1 or for a chain by
-    Theorem 3.
+    """The result of `private_counts`.
 
     Attributes
     ----------
     value : ndarray
         The private shares, ``(*size, n)``, or the private chain, ``(*size, n, n)``.
     epsilon, delta : float
+        The guarantee of Theorem 1 or, for a chain, of Theorem 3.
     """
 
     value: Array
@@ -91,31 +101,34 @@ def private_counts(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Released:
-    """Return the private shares of a table of counts (Algorithm 1 of Benvenuti et al. 2026), or of each row of counts
-    of transitions (their Algorithm 2), as `Released`.
+    """Return private shares, or a private chain, as `Released`.
 
-    Each record is in only one row, so a chain is as private as its worst row (Theorem 3). Transitions that never occur
-    stay impossible.
+    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and the counts
+    of transitions by their Algorithm 2. A record is in only one row, so a chain is as
+    private as its worst row (Theorem 3). A share that is 0 is also 0 in the release.
 
     Parameters
     ----------
     counts : array_like, shape (n,) or (n, n)
-        The numbers of records in n categories, or of transitions, where the row is the origin. The total N_i of each
-        row is public.
+        The number of records in each category, or of transitions from the state of the
+        row to that of the column. The total N_i of each row is public.
     k : array_like
-        The parameter of the draw from Dir(k C), where C are the shares; one number for all rows, or one for each row.
-        The paper asks for at least 3 / (2 eta).
-    eta : array_like
-        The public minimum: no share of the database or of its neighbours is below it. A database with a smaller share
-        raises ValueError, because the theorem does not cover it.
-    gamma : array_like, in (0, 1/(n-1)), the gamma of equations (6) and (7)
+        Each row of shares C is replaced by a draw of Dir(k C). There may be one k for all
+        rows or one for each. The paper requires that k is at least 3 / (2 eta).
+    eta : array_like, in (0, 1/4)
+        The public minimum, below which no share of the database or of a neighbour may be.
+        Raises ValueError if a share of the database is smaller, because the theorem does
+        not cover this case.
+    gamma : array_like, in (0, 1/(n-1)); the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
     Examples
     --------
     >>> made = private_counts([20, 30, 48], k=20.6, eta=0.073, gamma=4e-4, rng=1)
-    >>> made.value.round(2), round(made.epsilon, 3), round(made.delta, 5)
-    (array([0.19, 0.28, 0.53]), 2.212, 0.001)
+    >>> made.value.round(2)
+    array([0.19, 0.28, 0.53])
+    >>> round(made.epsilon, 3), round(made.delta, 5)
+    (2.212, 0.001)
     """
     row = rows(counts)
     low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
@@ -125,25 +138,27 @@ def private_counts(
         )
     epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
     shares = np.asarray(counts, dtype=float) / np.asarray(row.total)[..., None]
-    value = mechanism.dirichlet_mechanism(
-        shares, np.broadcast_to(k, row.total.shape), size=size, rng=rng
-    )
+    each_k = np.broadcast_to(k, row.total.shape)
+    value = dirichlet_mechanism(shares, each_k, size=size, rng=rng)
     return Released(value, float(np.max(epsilon)), float(np.max(delta)))
 
 
 def row_privacy(
     counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return Theorem 1's epsilon (6) and an upper bound on its delta (7), shape (..., n); the largest values over the
-    rows hold for the chain.
+    """Return the promised epsilon of Theorem 1 and an upper bound on its delta.
 
-    Raise ValueError if a row has no neighbour whose entries are all at least eta_i, because such a row has nothing to
-    protect and the formula is undefined. Such a row has 2 N_i eta_i + 1 > N_i, with 3 in place of 2 if more than two
-    transitions occur.
+    They are those of equations (6) and (7) of Benvenuti et al. 2026, for each row, shape
+    (...). For a chain, the largest values over the rows hold (Theorem 3).
+
+    Raises ValueError if a row has no neighbour without a share below eta_i, because then
+    the formula is undefined. This is the case if 2 eta_i + 1 / N_i > 1, or, with more
+    than two positive counts, if 3 eta_i + 1 / N_i > 1.
 
     Parameters
     ----------
-    counts : array_like, as in `rows`; only N_i and the number of transitions that occur are read
+    counts : array_like, as in `rows`
+        Only N_i and the number of positive counts matter.
     k, eta, gamma : as in `private_counts`
 
     Examples
@@ -154,29 +169,26 @@ def row_privacy(
     """
     row = rows(counts)
     shape = np.shape(row.total)
-    named = (("k", k), ("eta", eta), ("gamma", gamma))
-    k, eta, gamma = (
-        checks.fitted(name, checks.numeric(name, value), shape) for name, value in named
-    )
-    lacking = (row.categories < 2) | (
-        np.minimum(row.categories, 3) * eta + 1.0 / row.total > 1.0 + 1e-9
-    )
+    k = checks.fitted("k", checks.numeric("k", k), shape)
+    eta = checks.fitted("eta", checks.numeric("eta", eta), shape)
+    gamma = checks.fitted("gamma", checks.numeric("gamma", gamma), shape)
+    needed = np.minimum(row.categories, 3) * eta + 1.0 / row.total
+    lacking = (row.categories < 2) | (needed > 1.0 + 1e-9)
     if lacking.any():
         raise ValueError(
-            f"counts must leave each row a neighbour, got none in row {np.argwhere(lacking)[0]}"
+            "counts must leave each row a neighbour, "
+            f"got none in row {np.argwhere(lacking)[0]}"
         )
     epsilon = np.empty(shape)
     delta = np.empty(shape)
-    total = np.asarray(row.total)
+    shift = np.asarray(1.0 / row.total)
     categories = np.asarray(row.categories)
     for n in np.unique(categories).tolist():
-        at = categories == n  # all rows with this number of transitions
-        epsilon[at] = theorem1.theorem1_vector_epsilon(
-            k[at], shift=1.0 / total[at], eta=eta[at], gamma=gamma[at], n=n
+        at = categories == n
+        epsilon[at] = theorem1_vector_epsilon(
+            k[at], shift=shift[at], eta=eta[at], gamma=gamma[at], n=n
         )
-        _, delta[at] = theorem1.theorem1_delta_bounds(
-            k[at], eta=eta[at], gamma=gamma[at], n=n
-        )
+        _, delta[at] = theorem1_delta_bounds(k[at], eta=eta[at], gamma=gamma[at], n=n)
     return checks.plain(epsilon), checks.plain(delta)
 
 
@@ -188,17 +200,18 @@ def posterior_release(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return draws of Dir(kappa (c + alpha)), shape ``(*size, ..., n)``, where c is a row of counts.
+    """Return draws of the tempered posterior, Dir(kappa (counts + alpha)).
 
-    This is tempered Dirichlet posterior sampling (Geumlek, Song and Chaudhuri 2017; Ponnoprat 2023). If alpha and kappa
-    are public, its exact privacy (`accounting.dirichlet.posterior_delta`) holds for every database, even one with zero counts,
-    and every transition stays possible.
+    They have the shape ``(*size, ..., n)`` (Geumlek, Song and Chaudhuri 2017; Ponnoprat
+    2023). Because alpha and kappa are public, the exact delta
+    (`accounting.dirichlet.posterior_delta`) holds for every database, even with zero
+    counts. No share of the release is certain to be 0.
 
     Parameters
     ----------
     counts : array_like, shape (..., n), at least 0
-    kappa : array_like, above 0, public; broadcasts with the rows
-    alpha : float, above 0, public
+    kappa : array_like, above 0, public; broadcasts with the rows of counts
+    alpha : float, above 0, public; the prior pseudo-count of each category
     size, rng : as in `dirichlet_mechanism`
 
     Examples
@@ -206,28 +219,28 @@ def posterior_release(
     >>> posterior_release([20, 30, 50], kappa=0.5, alpha=10.0, rng=1).round(2)
     array([0.22, 0.29, 0.48])
     """
-    weights = checks.real("counts", counts, 0.0) + checks.scalar(
-        "alpha", alpha, 0, open_low=True
-    )
+    counts = checks.real("counts", counts, 0.0)
+    alpha = checks.scalar("alpha", alpha, 0.0, open_low=True)
+    kappa = checks.real("kappa", kappa, 0.0, open_low=True)
+    weights = counts + alpha
     total = weights.sum(axis=-1)
-    concentration = checks.real("kappa", kappa, 0.0, open_low=True) * total
-    return mechanism.dirichlet_mechanism(
-        weights / total[..., None], concentration, size=size, rng=rng
-    )
+    mean = weights / total[..., None]
+    return dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
 
 
 def posterior_absolute_error(
     counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike
 ) -> Array:
-    """Return the exact mean of ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), shape (..., n). It includes the bias.
+    """Return the exact expected errors of the tempered posterior, shape (..., n).
 
-    The variable x_i is Beta(a, b) with mean m, and with p = c_i/N its expected error is p (2 I_p(a, b) - 1) + m (1 - 2
-    I_p(a+1, b)).
+    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), and include the bias. The
+    variable x_i is Beta(a, b) with mean m. With p = c_i/N its expected error is
+    p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
 
     Parameters
     ----------
-    counts : array_like, shape (..., n); N > 0 records in each row
-    kappa, alpha : array_like, shape (...), above 0; they broadcast with the rows
+    counts : array_like, shape (..., n); the counts c, with a sum N > 0 in each row
+    kappa, alpha : array_like, above 0; broadcast with the rows of counts
 
     Examples
     --------
@@ -243,6 +256,6 @@ def posterior_absolute_error(
     checks.real("kappa (counts + alpha)", [a.min(), total.max()], SMALLEST_SHAPE, 1e15)
     b = total - a
     mean = a / (a + b)
-    return share * (2.0 * betainc(a, b, share) - 1.0) + mean * (
-        1.0 - 2.0 * betainc(a + 1.0, b, share)
-    )
+    of_share = share * (2.0 * betainc(a, b, share) - 1.0)
+    of_mean = mean * (1.0 - 2.0 * betainc(a + 1.0, b, share))
+    return of_share + of_mean

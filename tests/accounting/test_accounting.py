@@ -181,7 +181,8 @@ def test_calibrated_kappa_is_the_largest():
         )
         arguments = {"alpha": [10.0, 20.0], "adjacency": adjacency}
         assert np.all(
-            accounting.dirichlet.posterior_delta([1.2, 3.0], kappa=kappa, **arguments) <= 1e-6
+            accounting.dirichlet.posterior_delta([1.2, 3.0], kappa=kappa, **arguments)
+            <= 1e-6
         )
         assert np.all(
             accounting.dirichlet.posterior_delta(

@@ -149,7 +149,7 @@ def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> Non
 
 
 def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
-    best = dirichlet.best_epsilon_bound(
+    best = dirichlet.theorem1.best_epsilon_bound(
         [0.0026, 1e-6, 0.2], 20.6, shift=1 / 98, eta=0.073, n=5
     )
     np.testing.assert_allclose(best, [2.175, 3.275, 1.5473], rtol=5e-4)
