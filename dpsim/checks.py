@@ -146,8 +146,8 @@ def _range(low: int, high: int | None) -> str:
 def size(name: str, value: Any) -> tuple[int, ...]:
     """Return a size, as NumPy accepts it, as the tuple of an array's shape.
 
-    The size may be an integer, a sequence of integers, or None, which gives (). Anything
-    else raises ValueError.
+    The size may be an integer, a sequence of integers, or None, which gives ().
+    Anything else raises ValueError.
     """
     if value is None:
         return ()
@@ -211,8 +211,8 @@ def simplex(name: str, value: ArrayLike) -> Array:
 def row_scales(name: str, totals: Array, n: int) -> Array:
     """Return the divisors that normalise rows of n probabilities with the given sums.
 
-    A divisor is 1 if the sum is 1 within rounding. If a sum is further than 1e-6 from 1,
-    the ValueError gives the first such row and its sum.
+    A divisor is 1 if the sum is 1 within rounding. If a sum is further than 1e-6 from
+    1, the ValueError gives the first such row and its sum.
     """
     off = np.abs(totals - 1.0)
     bad = off > CLOSE
@@ -233,8 +233,8 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     It is the given generator, one made from an integer seed, or, for None, a new one
     seeded by the operating system. A release uses `private.source` instead, because the
     next numbers of NumPy's generators can be predicted from the previous ones. Raises
-    ValueError for a negative seed, and TypeError for anything else, including the legacy
-    RandomState.
+    ValueError for a negative seed, and TypeError for anything else, including the
+    legacy RandomState.
     """
     if isinstance(rng, np.random.Generator):
         return rng

@@ -30,15 +30,16 @@ OWNER_NOTE = "for the owner of the data only: not private"
 def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
     """Yield the path of a partial file, which replaces `path` at the end of the block.
 
-    If the block raises an error, the partial file is removed and `path` stays as it was.
-    Two processes may write at once, because each has its own partial file; the last one
-    to finish replaces the other's file. With `owner_only`, the file has the mode 0600
-    from the beginning, so that nobody else can ever read it.
+    If the block raises an error, the partial file is removed and `path` stays as it
+    was. Two processes may write at once, because each has its own partial file; the
+    last one to finish replaces the other's file. With `owner_only`, the file has the
+    mode 0600 from the beginning, so that nobody else can ever read it.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         if owner_only:
-            # a killed run may have left it, or somebody a link, which must not be followed
+            # a killed run may have left it, or somebody a link, which must not be
+            # followed
             partial.unlink(missing_ok=True)
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
@@ -54,17 +55,17 @@ def need_locks(what: str, instead: str = "") -> None:
     """
     if importlib.util.find_spec("fcntl") is None:
         raise ImportError(
-            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux "
-            "(WSL), because files cannot be locked here"
+            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for "
+            "Linux (WSL), because files cannot be locked here"
             f"{instead and f': {instead}'}"
         )
 
 
 def lock(path: Path, flags: int) -> int:
-    """Lock a file or folder until the returned descriptor is closed or the process ends.
+    """Lock a file or folder until the returned descriptor is closed.
 
-    `flags` says how the file is opened; a link is never followed. Raises BlockingIOError
-    if another process has locked the file or just removed it.
+    `flags` says how the file is opened; a link is never followed. Raises
+    BlockingIOError if another process has locked the file or just removed it.
     """
     import fcntl  # here, because Windows lacks it
 

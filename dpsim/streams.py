@@ -1,4 +1,4 @@
-"""Random streams of figures, which do not depend on the number of workers or threads."""
+"""Random streams that do not depend on the number of workers or threads."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def in_chunks(
     """Return work(size, rng) for each chunk of a sample of size `total`, in order.
 
     A chunk has `chunk` elements, and the last one has the rest. Chunk i uses
-    stream(seed, name, i), so the results do not depend on the number of threads on which
-    the chunks are computed.
+    stream(seed, name, i), so the results do not depend on the number of threads on
+    which the chunks are computed.
     """
     stream(seed, name)  # checks both, even if total is 0
     total = checks.integer("total", total, 0)

@@ -22,11 +22,12 @@ from dpsim.accounting.dirichlet import (
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
-# The bounds on delta are moved apart by these margins, which cover the truncations and the
-# roundings of the convolutions.
+# The bounds on delta are moved apart by these margins, which cover the truncations and
+# the roundings of the convolutions.
 _SLACK = 1e-12
 _RELATIVE_SLACK = 1e-10
-# the probability beyond all grids, and also that of all truncations, whose loss is infinite
+# the probability beyond all grids, and also that of all truncations, whose loss is
+# infinite
 _TAIL = 1e-15
 _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
@@ -35,8 +36,8 @@ _LARGEST_GRID = 2**20
 class _Group(NamedTuple):
     """Several equal releases, in a `Composition`.
 
-    For one of them, p, up and q are the integrals of `hockey_stick.loss_cells`, and tail
-    is the probability beyond the last cell; times is the number of releases.
+    For one of them, p, up and q are the integrals of `hockey_stick.loss_cells`, and
+    tail is the probability beyond the last cell; times is the number of releases.
     """
 
     p: Array
@@ -52,11 +53,12 @@ class Composition:
 
     It is made by `compose`, which puts the losses on a grid. The exact delta is between
     that of the distribution `pessimistic`, in which each loss is split between the two
-    grid points around it, and that of `optimistic`, in which each cell of the grid is one
-    outcome. If the interval is small, the gap between the two is of the order of its
-    square. Both bounds are proven for exact arithmetic. Margins of 1e-12 and of 1e-10
-    relative cover the errors of the fast Fourier transforms. The bounds are rounded
-    outward to multiples of 1e-12, because further digits differ between processors.
+    grid points around it, and that of `optimistic`, in which each cell of the grid is
+    one outcome. If the interval is small, the gap between the two is of the order of
+    its square. Both bounds are proven for exact arithmetic. Margins of 1e-12 and of
+    1e-10 relative cover the errors of the fast Fourier transforms. The bounds are
+    rounded outward to multiples of 1e-12, because further digits differ between
+    processors.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ class Composition:
 
     @cached_property
     def pessimistic(self) -> pld_pmf.DensePLDPmf:
-        """The distribution that gives upper bounds, because it dominates the releases."""
+        """The distribution that gives upper bounds; it dominates the releases."""
         pmfs = [
             _connect_the_dots(g.p, g.up, g.tail, self.interval) for g in self.groups
         ]
@@ -98,12 +100,12 @@ class Composition:
         return _each(self._lower, epsilon), _each(self._upper, epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Array:
-        """Return an upper bound on the exact epsilon at delta in [1e-11, 1] (any shape)."""
+        """Return an upper bound on epsilon at delta in [1e-11, 1] (any shape)."""
         delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
         return _each(lambda d: self._inverse(self._upper, d, 1), delta)
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
-        """Return a lower bound on the exact epsilon at delta in [1e-11, 1] (any shape)."""
+        """Return a lower bound on epsilon at delta in [1e-11, 1] (any shape)."""
         delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
         return _each(lambda d: self._inverse(self._lower, d, -1), delta)
 
@@ -123,9 +125,9 @@ class Composition:
     ) -> float:
         """Return the epsilon at which a falling bound on delta is `delta`, or 0.
 
-        With side 1 the bound is at most `delta` there, so for an upper bound on delta the
-        result is rounded up. With side -1 it is at least `delta`, so for a lower bound
-        the result is rounded down.
+        With side 1 the bound is at most `delta` there, so for an upper bound on delta
+        the result is rounded up. With side -1 it is at least `delta`, so for a lower
+        bound the result is rounded down.
         """
         low = 0.0
         high = self.interval
@@ -217,7 +219,7 @@ def _composed(
 
 
 def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
-    """Return the composition of all distributions, which are halved until one is left."""
+    """Return the composition of all distributions, those of each half separately."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
@@ -247,14 +249,15 @@ def _merged_cells(
     """Return a dominated distribution and the offset of its losses.
 
     Each cell is one outcome, whose loss is rounded down to the index of the cell times
-    the interval, plus the offset. Since q is relative to e^(-i interval), log(p/q) is the
-    loss of cell i minus i interval.
+    the interval, plus the offset. Since q is relative to e^(-i interval), log(p/q) is
+    the loss of cell i minus i interval.
     """
     p = np.where(p > 1e-100, p, 0.0)  # without an outcome, it is still dominated
     middle = np.full(p.size, math.exp(-0.5 * interval))
     share = np.divide(q, p, out=middle, where=p > 0.0)
     loss = -np.log(np.maximum(share, 1e-300))
-    # the loss of a cell is in the cell, so it is at most half an interval from the middle
+    # the loss of a cell is in the cell, so it is at most half an interval from the
+    # middle
     reach = min(0.5 * interval, float(np.abs(loss - 0.5 * interval).max()))
     negative = (np.exp(-interval * np.arange(p.size)) * q)[::-1]
     masses = np.concatenate([negative, p])

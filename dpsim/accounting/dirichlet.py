@@ -1,11 +1,11 @@
 """Exact epsilon and delta of the Dirichlet mechanism and of the tempered posterior.
 
-**The Dirichlet mechanism** releases a draw X of Dir(k p). Let neighbours be p and
-q = p - s e_i + s e_j, where all entries are at least eta. The likelihood ratio depends
-only on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. Its pair dominates the others
+**The Dirichlet mechanism** releases a draw X of Dir(k p). Let neighbours be p and q = p
+- s e_i + s e_j, where all entries are at least eta. The likelihood ratio depends only
+on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. Its pair dominates the others
 because merging entries is post-processing, and because delta grows with s (the best
-event, X_i / X_j > const, becomes more probable under p and less under q). So with
-a = k eta and t = k s, all neighbours are dominated by Beta(a+t, a) against Beta(a, a+t),
+event, X_i / X_j > const, becomes more probable under p and less under q). So with a = k
+eta and t = k s, all neighbours are dominated by Beta(a+t, a) against Beta(a, a+t),
 whose privacy loss is t logit(Y), and
 
     delta(epsilon) = I_w(a, a+t) - e^epsilon I_w(a+t, a),    w = 1 / (1 + e^(epsilon/t))
@@ -21,42 +21,42 @@ above is an upper bound whichever entries change, and it is attained if two entr
 change. For k eta < 1/2 this is false: for eta 0.002, N 16, k 5 and epsilon 143.7, ten
 records have a delta of 0.639 if they move between two categories, but of 0.9715 if they
 move between ten pairs of categories. Then group privacy gives a proven upper bound: if
-one record has delta_1 at epsilon_1, c records have at most delta_1 (e^(c epsilon_1) - 1)
-/ (e^epsilon_1 - 1) at c epsilon_1.
+one record has delta_1 at epsilon_1, c records have at most delta_1 (e^(c epsilon_1) -
+1) / (e^epsilon_1 - 1) at c epsilon_1.
 
 Proof for a = k eta >= 1/2. Independent Gamma variables of shapes k p_j, normalised, are
 Dir(k p), so it suffices to dominate the products of Gammas. Consider the entries that
-grow, by d_j > 0 in k p_j with sum d_j <= t; those that shrink are the mirror image. Let v
-in [0, 1] parametrise the path from p (v = 0) to q (v = 1). The logarithm of Gamma(b + u)
-is infinitely divisible, and its jumps -y have the intensity
-e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma). So the jumps x of t log X,
-where X ~ Gamma(a + t v), have the intensity e^(-v x) h(t) / x with
-h(d) = e^(-a x/d) / (1 - e^(-x/d)). Those of S = sum d_j log G_j, where
-G_j ~ Gamma(k p_j + d_j v) and k p_j >= a, have at most e^(-v x) sum_j h(d_j) / x. With
-y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x), whose logarithm falls in y at the rate
-a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d, and sum_j h(d_j) <= h(t):
-the jumps of S are a thinning of those of t log X, with a probability that does not depend
-on v. Since v tilts both distributions exponentially, in t log X and in S, neither the
-jumps given t log X nor the (G_j) given S depend on v. Hence X -> jumps -> thinned jumps
--> S -> (G_j) is a random map that does not depend on v, and it maps the pair of X to that
-of (G_j). The entries that grow and those that shrink together give a pair of Gammas whose
-total is independent of their ratio and has the same distribution on both sides. What
-remains is the Beta pair. The proof never uses in which row an entry is. So any m events
-in any rows of Dir(kappa (c + alpha)) with kappa alpha >= 1/2 together have at most the
-delta of a single pair that moves by m.
+grow, by d_j > 0 in k p_j with sum d_j <= t; those that shrink are the mirror image. Let
+v in [0, 1] parametrise the path from p (v = 0) to q (v = 1). The logarithm of Gamma(b +
+u) is infinitely divisible, and its jumps -y have the intensity e^(-(b+u) y) / (y (1 -
+e^-y)) (the Frullani form of log Gamma). So the jumps x of t log X, where X ~ Gamma(a +
+t v), have the intensity e^(-v x) h(t) / x with h(d) = e^(-a x/d) / (1 - e^(-x/d)).
+Those of S = sum d_j log G_j, where G_j ~ Gamma(k p_j + d_j v) and k p_j >= a, have at
+most e^(-v x) sum_j h(d_j) / x. With y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x),
+whose logarithm falls in y at the rate a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So
+h(d)/d rises with d, and sum_j h(d_j) <= h(t): the jumps of S are a thinning of those of
+t log X, with a probability that does not depend on v. Since v tilts both distributions
+exponentially, in t log X and in S, neither the jumps given t log X nor the (G_j) given
+S depend on v. Hence X -> jumps -> thinned jumps -> S -> (G_j) is a random map that does
+not depend on v, and it maps the pair of X to that of (G_j). The entries that grow and
+those that shrink together give a pair of Gammas whose total is independent of their
+ratio and has the same distribution on both sides. What remains is the Beta pair. The
+proof never uses in which row an entry is. So any m events in any rows of Dir(kappa (c +
+alpha)) with kappa alpha >= 1/2 together have at most the delta of a single pair that
+moves by m.
 
 **The tempered posterior** releases a draw of Dir(kappa (c + alpha)), where c are the
 counts and alpha > 0 is public. If a record of a row is replaced, its profile is the one
 above with a = kappa alpha and t = kappa, for all databases, even with zero counts. If a
-record is added or removed, X_i is Beta(a', r) or Beta(a'+t, r) with a' >= a. Its odds are
-G/G_r, and multiplying G_r by an independent Beta(r', r-r') variable makes it G_r' for any
-r' < r. So the pair is worse for larger r and smaller a'. It is dominated by Gamma(a)
-against Gamma(a+t), in both directions, and approaches that pair as the other counts of
-the row grow.
+record is added or removed, X_i is Beta(a', r) or Beta(a'+t, r) with a' >= a. Its odds
+are G/G_r, and multiplying G_r by an independent Beta(r', r-r') variable makes it G_r'
+for any r' < r. So the pair is worse for larger r and smaller a'. It is dominated by
+Gamma(a) against Gamma(a+t), in both directions, and approaches that pair as the other
+counts of the row grow.
 
-**delta grows with k (and kappa).** Proof: let k' = m k with 0 < m < 1. Given X ~ Dir(k p),
-sample Y from the Pitman-Yor process with discount m, concentration k' and base X. Then
-E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k) for u > 0. Its mean over X is
+**delta grows with k (and kappa).** Proof: let k' = m k with 0 < m < 1. Given X ~ Dir(k
+p), sample Y from the Pitman-Yor process with discount m, concentration k' and base X.
+Then E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k) for u > 0. Its mean over X is
 prod (u_i^m)^(-k p_i) = prod u_i^(-k' p_i), the transform that characterises Dir(k' p)
 (Markov-Krein). So Dir(k' p) is the image of Dir(k p) under a random map that does not
 depend on p, and no divergence can grow. As k -> 0, delta falls to the privacy floor
@@ -65,9 +65,9 @@ depend on p, and no divergence can grow. As k -> 0, delta falls to the privacy f
 
 so no k gives a smaller delta.
 
-**Errors.** For a and t in [1e-9, 1e10], the error of log delta is at most 1e-10, or 1e-12
-relative where log delta is huge. Every epsilon and every k is rounded to the safe side by
-this error.
+**Errors.** For a and t in [1e-9, 1e10], the error of log delta is at most 1e-10, or
+1e-12 relative where log delta is huge. Every epsilon and every k is rounded to the safe
+side by this error.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _PAIRS = {"replace": hockey_stick.REPLACE, "add-remove": hockey_stick.ADD_REMOVE
 def exact_delta(
     epsilon: ArrayLike, k: ArrayLike, *, shift: ArrayLike, eta: ArrayLike
 ) -> Array:
-    """Return the exact delta of Dir(k p) at epsilon, over all p whose entries are >= eta.
+    """Return the exact delta of Dir(k p) over all p whose entries are at least eta.
 
     A delta below 2.3e-308 is rounded up to it.
 
@@ -142,7 +142,7 @@ def exact_epsilon(
 
 
 def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Array:
-    """Return the limit of the exact epsilon as k -> 0, below which it is for no k.
+    """Return the limit of the exact epsilon as k -> 0, its infimum over all k.
 
     It is max(0, (s/eta) log(s / ((2 eta + s) delta))), where s is the shift.
 
@@ -162,7 +162,7 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
 def calibrate_k(
     epsilon: ArrayLike, delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike
 ) -> Array:
-    """Return the largest k in range, rounded down, that is (epsilon, delta)-private.
+    """Return the largest (epsilon, delta)-private k in range, rounded down.
 
     If epsilon is not above the privacy floor, the ValueError says for which public
     minimum eta it would be.
@@ -200,8 +200,9 @@ def posterior_delta(
     alpha : array_like, in [1e-18, 1e18]; the prior pseudo-count of each category
     adjacency : {"replace", "add-remove"}
         How neighbours differ. With "replace", one record is replaced, and delta is
-        attained for n >= 3 categories. With "add-remove", one record is added or removed,
-        and delta is the larger one of these two cases and the supremum over all counts.
+        attained for n >= 3 categories. With "add-remove", one record is added or
+        removed, and delta is the larger one of these two cases and the supremum over
+        all counts.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def posterior_delta(
 def posterior_floor(
     delta: ArrayLike, *, alpha: ArrayLike, adjacency: str = "replace"
 ) -> Array:
-    """Return the limit of the exact epsilon as kappa -> 0, below which it is for no kappa.
+    """Return the limit of the exact epsilon as kappa -> 0, its infimum over all kappa.
 
     For "replace" it is max(0, log(1 / ((2 alpha + 1) delta)) / alpha). For "add-remove"
     it is the limit for the removal of a record.
@@ -242,7 +243,7 @@ def calibrate_kappa(
     alpha: ArrayLike,
     adjacency: str = "replace",
 ) -> Array:
-    """Return the largest kappa in range, rounded down, that is (epsilon, delta)-private.
+    """Return the largest (epsilon, delta)-private kappa in range, rounded down.
 
     If epsilon is not above `posterior_floor`, the ValueError says for which alpha it
     would be.
@@ -332,7 +333,7 @@ def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
 
 
 def _minimum_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
-    """Return the part of a message that says which public minimum would reach epsilon."""
+    """Return the part of a message that says which eta would reach epsilon."""
     widest = 0.5 * (1.0 - shift)
     if widest <= 0.0 or _floor(delta, widest, shift, pair) >= epsilon:
         return f"no public minimum eta does at shift {shift:g}"
@@ -341,7 +342,7 @@ def _minimum_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
 
 
 def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
-    """Return the part of a message that says which pseudo-count would reach epsilon."""
+    """Return the part of a message that says which alpha would reach epsilon."""
     largest = 1.0 / _SMALLEST_SHARE
     if _floor(delta, largest, shift, pair) >= epsilon:
         return f"no pseudo-count alpha up to {largest:g} does"

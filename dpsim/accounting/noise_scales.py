@@ -27,8 +27,8 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     """Return the smallest sigma for which Gaussian noise is (epsilon, delta)-private.
 
     The noise is added to every entry (Balle and Wang 2018, Theorem 8). The scale is
-    computed with dp-accounting and rounded up by a factor of 1 + 1e-10. Raises ValueError
-    if delta is so small that it is a difference of two nearly equal numbers.
+    computed with dp-accounting and rounded up by a factor of 1 + 1e-10. Raises
+    ValueError if delta is so small that it is a difference of two nearly equal numbers.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def laplace_delta(
 ) -> float:
     """Return the delta of Laplace noise on every entry.
 
-    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2,
-    or 0 if v < 0. For more rows it is an upper bound, for which the 2 * rows losses are
-    rounded up to a grid with `cells` cells and convolved.
+    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) /
+    2, or 0 if v < 0. For more rows it is an upper bound, for which the 2 * rows losses
+    are rounded up to a grid with `cells` cells and convolved.
     """
     if epsilon >= rows * b / scale:
         return 0.0

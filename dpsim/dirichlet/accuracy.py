@@ -46,8 +46,8 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     """Return the exact expected divergence E K(P || P~) in nats of a private chain.
 
-    It is the mean of `expected_kl` over the rows, weighted by the stationary distribution
-    of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
+    It is the mean of `expected_kl` over the rows, weighted by the stationary
+    distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact expected errors E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n).
+    """Return the exact errors E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n).
 
     For an entry p it is 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et al. 2026,
     Lemma 7, equation 95).
@@ -120,10 +120,10 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the largest expected error E ``|x_i - p_i|`` over all p, in the shape of k.
+    """Return the largest E ``|x_i - p_i|`` over all p, in the shape of k.
 
-    It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained for p_i = 1/2 (Fallin et
-    al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
+    It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained for p_i = 1/2 (Fallin
+    et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
     """Return the exact expected relative error of `delta_monte_carlo`.
 
     It is E ``|delta_hat - delta|`` / delta, in the shape of draws. Each vertex has a
-    binomial number of hits, so the distribution function of the largest estimate is that
-    of one estimate, raised to the power of `vertices`. For one vertex and many draws the
-    error is about sqrt(2 (1 - delta) / (pi delta draws)).
+    binomial number of hits, so the distribution function of the largest estimate is
+    that of one estimate, raised to the power of `vertices`. For one vertex and many
+    draws the error is about sqrt(2 (1 - delta) / (pi delta draws)).
 
     Parameters
     ----------

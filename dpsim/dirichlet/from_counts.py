@@ -1,8 +1,8 @@
-"""Private shares and chains from counts: Algorithms 1 and 2, and the tempered posterior.
+"""Private shares and chains from counts: Algorithms 1 and 2, and tempered posteriors.
 
 The algorithms are those of Benvenuti et al. 2026. In counts (..., n, n), the row is the
-state in which a transition began. Neighbours differ in the state in which one transition
-ended, so two shares of one row change by 1/N_i (Definition 3).
+state in which a transition began. Neighbours differ in the state in which one
+transition ended, so two shares of one row change by 1/N_i (Definition 3).
 """
 
 from __future__ import annotations
@@ -103,9 +103,10 @@ def private_counts(
 ) -> Released:
     """Return private shares, or a private chain, as `Released`.
 
-    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and the counts
-    of transitions by their Algorithm 2. A record is in only one row, so a chain is as
-    private as its worst row (Theorem 3). A share that is 0 is also 0 in the release.
+    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and the
+    counts of transitions by their Algorithm 2. A record is in only one row, so a chain
+    is as private as its worst row (Theorem 3). A share that is 0 is also 0 in the
+    release.
 
     Parameters
     ----------
@@ -113,12 +114,12 @@ def private_counts(
         The number of records in each category, or of transitions from the state of the
         row to that of the column. The total N_i of each row is public.
     k : array_like
-        Each row of shares C is replaced by a draw of Dir(k C). There may be one k for all
-        rows or one for each. The paper requires that k is at least 3 / (2 eta).
+        Each row of shares C is replaced by a draw of Dir(k C). There may be one k for
+        all rows or one for each. The paper requires that k is at least 3 / (2 eta).
     eta : array_like, in (0, 1/4)
-        The public minimum, below which no share of the database or of a neighbour may be.
-        Raises ValueError if a share of the database is smaller, because the theorem does
-        not cover this case.
+        The public minimum, below which no share of the database or of a neighbour may
+        be. Raises ValueError if a share of the database is smaller, because the theorem
+        does not cover this case.
     gamma : array_like, in (0, 1/(n-1)); the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
@@ -148,12 +149,12 @@ def row_privacy(
 ) -> tuple[Array, Array]:
     """Return the promised epsilon of Theorem 1 and an upper bound on its delta.
 
-    They are those of equations (6) and (7) of Benvenuti et al. 2026, for each row, shape
-    (...). For a chain, the largest values over the rows hold (Theorem 3).
+    They are those of equations (6) and (7) of Benvenuti et al. 2026, for each row,
+    shape (...). For a chain, the largest values over the rows hold (Theorem 3).
 
-    Raises ValueError if a row has no neighbour without a share below eta_i, because then
-    the formula is undefined. This is the case if 2 eta_i + 1 / N_i > 1, or, with more
-    than two positive counts, if 3 eta_i + 1 / N_i > 1.
+    Raises ValueError if a row has no neighbour without a share below eta_i, because
+    then the formula is undefined. This is the case if 2 eta_i + 1 / N_i > 1, or, with
+    more than two positive counts, if 3 eta_i + 1 / N_i > 1.
 
     Parameters
     ----------
@@ -233,9 +234,9 @@ def posterior_absolute_error(
 ) -> Array:
     """Return the exact expected errors of the tempered posterior, shape (..., n).
 
-    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), and include the bias. The
-    variable x_i is Beta(a, b) with mean m. With p = c_i/N its expected error is
-    p (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
+    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), and include the bias.
+    The variable x_i is Beta(a, b) with mean m. With p = c_i/N its expected error is p
+    (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """Privacy of the matrix Dirichlet mechanism: Theorem 1, and k if all rows may differ.
 
-The mechanism of Fallin et al. 2023 replaces each row P_i of a transition matrix by a draw
-of Dir(k P_i). Their Theorem 1 states that the release is as private as its worst row,
-which is true if neighbours differ in one row. By their Definition 4, however, neighbours
-may differ in all rows, by b in 1-norm in each. Then the log-likelihood ratios of the rows
-add up. Each row may be the worst one whatever the others are, so the matrix is exactly
-as private as the composition of its rows (`accounting.compose`).
+The mechanism of Fallin et al. 2023 replaces each row P_i of a transition matrix by a
+draw of Dir(k P_i). Their Theorem 1 states that the release is as private as its worst
+row, which is true if neighbours differ in one row. By their Definition 4, however,
+neighbours may differ in all rows, by b in 1-norm in each. Then the log-likelihood
+ratios of the rows add up. Each row may be the worst one whatever the others are, so the
+matrix is exactly as private as the composition of its rows (`accounting.compose`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def theorem1_matrix_epsilon(
     gamma: float,
     protected: ArrayLike,
 ) -> Any:
-    """Return the promised epsilon of Theorem 1 of Fallin et al. 2023, in the shape of k.
+    """Return the promised epsilon of Theorem 1 for a matrix, in the shape of k.
 
+    The theorem is that of Fallin et al. 2023.
     If neighbours differ in one row, it is an upper bound on the log-likelihood ratio as
     long as every protected entry is at least gamma.
 
@@ -43,8 +44,8 @@ def theorem1_matrix_epsilon(
     k, eta, eta_bar, gamma : as in `dirichlet.theorem1_vector_epsilon`
     b : float, in (0, 1]; the largest distance in 1-norm between the rows of neighbours
     protected : int or array_like of int, at least 2
-        ``|W_i|`` of each row, or of all rows. The result is the largest epsilon of a row,
-        which is that of the smallest ``|W_i|``.
+        ``|W_i|`` of each row, or of all rows. The result is the largest epsilon of a
+        row, which is that of the smallest ``|W_i|``.
 
     Examples
     --------
@@ -114,12 +115,12 @@ def theorem1_k(
 def largest_k(
     epsilon: float, delta: float, *, shift: Array, eta: float, least: float
 ) -> float:
-    """Return the largest k >= least that is (epsilon, delta)-private for all rows at once.
+    """Return the largest k >= least that is (epsilon, delta)-private for all rows.
 
-    Neighbours differ in every row, each by its own shift, shape (rows,). At the returned
-    k, which is rounded down by a relative amount of about 1e-5, a proven upper bound on
-    the delta of the composition is at most `delta`. If this is so for no k, the
-    ValueError gives the epsilon that can be reached.
+    Neighbours differ in every row, each by its own shift, shape (rows,). At the
+    returned k, which is rounded down by a relative amount of about 1e-5, a proven upper
+    bound on the delta of the composition is at most `delta`. If this is so for no k,
+    the ValueError gives the epsilon that can be reached.
     """
 
     def excess(log_k: float) -> float:
@@ -132,8 +133,8 @@ def largest_k(
         reached = private.round_up(cost, ".6g")
         raise ValueError(
             f"epsilon must be at least {reached} for {shift.size} rows at delta "
-            f"{delta:g} and the public minimum eta = {eta:g}, got {epsilon:g}: less needs "
-            f"k below {least:g}; a larger minimum or a smaller b reach it"
+            f"{delta:g} and the public minimum eta = {eta:g}, got {epsilon:g}: "
+            f"less needs k below {least:g}; a larger minimum or a smaller b reach it"
         )
     one_row = float(accounting.calibrate_k(epsilon, delta, shift=shift.max(), eta=eta))
     low = high = max(bottom, math.log(one_row))

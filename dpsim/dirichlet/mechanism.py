@@ -32,8 +32,8 @@ def dirichlet_mechanism(
 
     This is the Dirichlet mechanism (Benvenuti et al. 2026, Definition 5; Fallin et al.
     2023, Definition 6). Each draw sums to 1 up to n rounding errors. If a row has a
-    parameter k p_i below 0.1, it is sampled in log space, so the left tail is right down
-    to the smallest float, 5e-324. Entries below that are 0.0.
+    parameter k p_i below 0.1, it is sampled in log space, so the left tail is right
+    down to the smallest float, 5e-324. Entries below that are 0.0.
 
     Parameters
     ----------
@@ -89,13 +89,14 @@ def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Arra
         ) from None
     if ((parameters < SMALLEST_PARAMETER) & (p > 0.0)).any():
         raise ValueError(
-            f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}"
+            f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, "
+            f"got {k.min():g}"
         )
     return p, k[..., None], parameters
 
 
-# inline, because counting the references to the generator in a call takes as long as the
-# draw itself
+# inline, because counting the references to the generator in a call takes as long as
+# the draw itself
 @njit(inline="always")
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
     """Return a draw of Gamma(offset + 1/3) for offset >= 2/3.
@@ -168,9 +169,9 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
 def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
     """Fill `counts` with the number of draws that have an entry below gamma.
 
-    counts[i] is the number among the first ends[i] draws. The draws are those of `_fill`
-    for one row, but they are not stored. Only the first `first` entries are compared with
-    gamma, and of these only the ones that can be positive.
+    counts[i] is the number among the first ends[i] draws. The draws are those of
+    `_fill` for one row, but they are not stored. Only the first `first` entries are
+    compared with gamma, and of these only the ones that can be positive.
     """
     x = np.empty(parameters.size)
     below = 0

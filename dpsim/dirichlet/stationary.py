@@ -1,4 +1,4 @@
-"""The published bounds on the stationary distribution and convergence of private chains."""
+"""Published bounds for private chains: stationary distribution and convergence."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def mean_kl_bound(
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
     """Return the published bound on the expected distance E TV(pi, pi~), shape (...).
 
-    It is ``||Z|| sqrt(2 L) / 2``, where ``||Z||`` is the largest sum of absolute values in
-    a row of the fundamental matrix (Benvenuti et al. 2026, Theorem 4). It is not proven
-    here, because the paper's proof weights the rows by pi, but the perturbation identity
-    weights them by pi~. No counterexample was found among random chains.
+    It is ``||Z|| sqrt(2 L) / 2``, where ``||Z||`` is the largest sum of absolute values
+    in a row of the fundamental matrix (Benvenuti et al. 2026, Theorem 4). It is not
+    proven here, because the paper's proof weights the rows by pi, but the perturbation
+    identity weights them by pi~. No counterexample was found among random chains.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def matrix_dirichlet_bound(
     eta_bar: float,
     protected: ArrayLike,
 ) -> Array:
-    """Return the published bound on E ``||pi - pi~||_1`` (Fallin et al. 2023, Theorem 3).
+    """Return the bound on E ``||pi - pi~||_1`` of Fallin et al. 2023, Theorem 3.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def matrix_dirichlet_bound(
     n : int, at least 2; the number of states
     k : array_like, above 0
     eta, eta_bar : float, above 0, with a sum below 1/2
-    protected : int or array_like of int, at least 2; ``|W_i|`` of each row or of all rows
+    protected : int or array_like of int, at least 2; ``|W_i|`` of each row or of all
 
     Examples
     --------
-    >>> bound = matrix_dirichlet_bound(2.0, 6, 100.0, eta=0.1, eta_bar=0.05, protected=2)
+    >>> bound = matrix_dirichlet_bound(2.0, 6, 100, eta=0.1, eta_bar=0.05, protected=2)
     >>> round(float(bound), 3)
     1.023
     """

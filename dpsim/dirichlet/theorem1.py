@@ -36,10 +36,10 @@ def theorem1_vector_epsilon(
     """Return the promised epsilon of Theorem 1 for one probability vector.
 
     The formula is that of Benvenuti et al. 2026, equation 6, or with `eta_bar` that of
-    Fallin et al. 2023. Let neighbours be p and p - shift e_i + shift e_j. As long as every
-    protected entry of the release is at least gamma, epsilon is an upper bound on the
-    log-likelihood ratio. `theorem1_delta_bounds` bounds the probability of the other
-    releases.
+    Fallin et al. 2023. Let neighbours be p and p - shift e_i + shift e_j. As long as
+    every protected entry of the release is at least gamma, epsilon is an upper bound on
+    the log-likelihood ratio. `theorem1_delta_bounds` bounds the probability of the
+    other releases.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def theorem1_vector_epsilon(
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_minimum(gamma, n)
     if eta_bar is None:
-        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for n = 2.
+        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for n
+        # = 2.
         outside: Array | float = 0.0
         others = min(n - 2, 1)
     else:
@@ -125,18 +126,18 @@ def theorem1_delta_bounds(
 
     This delta is the largest probability that a protected entry of Dir(k p) is below
     gamma, over all p whose protected entries are at least eta (Benvenuti et al. 2026,
-    equation 7; Fallin et al. 2023, Lemma 2). The relative gap between the bounds is about
-    delta / 2. Each bound has a relative error of at most 1e-9, but if delta is below
-    1e-300, the lower bound may be 0, and the upper bound is at least 2.3e-308.
+    equation 7; Fallin et al. 2023, Lemma 2). The relative gap between the bounds is
+    about delta / 2. Each bound has a relative error of at most 1e-9, but if delta is
+    below 1e-300, the lower bound may be 0, and the upper bound is at least 2.3e-308.
 
     Proof: let q_i = I_gamma(k p_i, k - k p_i) be the probability for one entry at the
-    worst p. The upper bound is sum q_i (a union bound), and the lower bound is
-    1 - prod(1 - q_i), because the entries are negatively associated. If all entries are
+    worst p. The upper bound is sum q_i (a union bound), and the lower bound is 1 -
+    prod(1 - q_i), because the entries are negatively associated. If all entries are
     protected, the worst p has n-1 entries equal to eta and one equal to 1 - (n-1) eta,
     because P(min >= gamma) is Schur-concave in p for every k > 0 (Marshall and Olkin
-    1979, section 11.E). Otherwise all protected entries of the worst p are eta, because a
-    coupling of the Gamma variables shows that moving mass from outside W to a protected
-    entry never increases the probability.
+    1979, section 11.E). Otherwise all protected entries of the worst p are eta, because
+    a coupling of the Gamma variables shows that moving mass from outside W to a
+    protected entry never increases the probability.
 
     Parameters
     ----------
@@ -150,9 +151,9 @@ def theorem1_delta_bounds(
 
     Examples
     --------
-    >>> lower, upper = theorem1_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)
-    >>> round(float(lower), 4), round(float(upper), 4)
-    (0.0188, 0.0189)
+    >>> bounds = theorem1_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)
+    >>> [float(bound.round(4)) for bound in bounds]
+    [0.0188, 0.0189]
     """
     lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
     return np.exp(lower), np.maximum(np.exp(upper), np.finfo(float).tiny)
@@ -161,7 +162,7 @@ def theorem1_delta_bounds(
 def _log_delta_bounds(
     k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `theorem1_delta_bounds`, which may be as low as -1e300."""
+    """Return the logarithms of `theorem1_delta_bounds`, which may be -1e300."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -195,9 +196,9 @@ def best_epsilon_bound(
 ) -> Any:
     """Return the promised epsilon of Theorem 1 with the best gamma, for each delta.
 
-    The best gamma is the largest one, to within a relative error of 1e-12, for which the
-    upper bound of `theorem1_delta_bounds` is at most delta. So the result is a proven
-    upper bound on the exact epsilon.
+    The best gamma is the largest one, to within a relative error of 1e-12, for which
+    the upper bound of `theorem1_delta_bounds` is at most delta. So the result is a
+    proven upper bound on the exact epsilon.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def best_epsilon_bound(
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability that one of the protected entries of Dir(k p) is below gamma.
+    """Return the probability that a protected entry of Dir(k p) is below gamma.
 
     It is 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of
     protected entries. The relative error is at most 1e-6 if the result is above 1e-100.
@@ -302,7 +303,7 @@ def _lower_gamma(a: float, z: Any) -> Any:
 
 
 def extreme_points(n: int, eta: float) -> Array:
-    """Return the vertices of the set of probability vectors with entries >= eta, (n, n).
+    """Return the vertices of the probability vectors with entries >= eta, (n, n).
 
     Parameters
     ----------
@@ -333,8 +334,8 @@ def delta_monte_carlo(
     """Return the papers' estimate of delta by sampling, in the shape of draws.
 
     For each row of p, it is the share of draws of Dir(k p) that have an entry below
-    gamma. The largest share over the rows is returned, so the estimate is biased upwards.
-    `theorem1_delta_bounds` gives proven bounds.
+    gamma. The largest share over the rows is returned, so the estimate is biased
+    upwards. `theorem1_delta_bounds` gives proven bounds.
 
     Parameters
     ----------
@@ -352,7 +353,8 @@ def delta_monte_carlo(
 
     Examples
     --------
-    >>> float(delta_monte_carlo([0.5, 0.5], 2.0, gamma=0.25, draws=1000, rng=1).round(1))
+    >>> estimate = delta_monte_carlo([0.5, 0.5], 2.0, gamma=0.25, draws=1000, rng=1)
+    >>> round(float(estimate), 1)
     0.5
     """
     rng = checks.generator(rng)

@@ -35,9 +35,9 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
     """Return the ergodicity coefficient tau_inf(P), shape (...), in [0, n/2].
 
     It is the largest ||P^T z||_inf over all z with ||z||_inf = 1 and sum z = 0
-    (Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011). For one column of P, the
-    best z is 1 on the floor(n/2) largest entries, -1 on the floor(n/2) smallest ones, and
-    0 on the median if n is odd.
+    (Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011). For one column of P,
+    the best z is 1 on the floor(n/2) largest entries, -1 on the floor(n/2) smallest
+    ones, and 0 on the median if n is odd.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def fundamental_matrix(P: ArrayLike) -> Array:
     """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1), shape (..., n, n).
 
     This is the form of Fallin et al. 2023 and Benvenuti et al. 2026. For any other
-    transition matrix P~ it satisfies pi~ - pi = pi~ (P~ - P) Z. Raises ValueError if the
-    chain is so nearly reducible that the condition number is above 1e12, because then
-    fewer than four digits may be correct.
+    transition matrix P~ it satisfies pi~ - pi = pi~ (P~ - P) Z. Raises ValueError if
+    the chain is so nearly reducible that the condition number is above 1e12, because
+    then fewer than four digits may be correct.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Sparse Markov chains: their classes, and stationary distributions with proven errors."""
+"""Sparse Markov chains: classes, and stationary distributions with proven errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_ERROR = 1e-6  # in 1-norm; a larger proven bound raises ValueError
 
 
 def square(name: str, matrix: Any) -> Any:
-    """Return dense or sparse matrices (..., n, n); raise ValueError for other shapes."""
+    """Return matrices (..., n, n), dense or sparse; raise ValueError for others."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
         raise ValueError(
             f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}"
@@ -81,8 +81,8 @@ def stationary(P: Any) -> Array:
     """Return the stationary distribution (n,) of an irreducible csr matrix.
 
     Its error in 1-norm is proven to be at most 1e-6 and is usually below 1e-9. It is
-    computed by damped power iteration or, if the chain mixes too slowly, by GMRES. If no
-    error of at most 1e-6 can be proven for either result, the ValueError gives the
+    computed by damped power iteration or, if the chain mixes too slowly, by GMRES. If
+    no error of at most 1e-6 can be proven for either result, the ValueError gives the
     number of iterations, the residual and the proven bound.
     """
     pi, steps = _power_iteration(P)
@@ -127,10 +127,10 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
 
     Proof: let j be the most probable state, Q the matrix P without column j, r = pi P -
     pi, and d = -r (I - Q)^(-1) off j. Then pi - exact = d - (sum d) exact, so the error
-    is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of steps from x to
-    j. GMRES finds some vector V. If V - Q V >= c > 0 holds for every entry, which is
-    verified here, then h <= V / c, however inaccurate V is. The rounding errors of r and
-    of V - Q V are bounded and included.
+    is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of steps from x
+    to j. GMRES finds some vector V. If V - Q V >= c > 0 holds for every entry, which is
+    verified here, then h <= V / c, however inaccurate V is. The rounding errors of r
+    and of V - Q V are bounded and included.
     """
     n = P.shape[0]
     j = int(np.argmax(pi))
@@ -179,8 +179,8 @@ def _solution_from_atom(P: Any, j: int, guess: Array) -> Array:
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
     """Return the solution of A x = b that GMRES finds, which may be inaccurate.
 
-    If it does not converge, it continues with an incomplete LU factorisation of A as its
-    preconditioner.
+    If it does not converge, it continues with an incomplete LU factorisation of A as
+    its preconditioner.
     """
     gmres = partial(sparse_linalg.gmres, A, b, rtol=tolerance, restart=40, maxiter=5)
     x, failed = gmres(x0=guess)

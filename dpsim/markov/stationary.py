@@ -56,17 +56,17 @@ def stationary_distribution(P: Any) -> Array:
     """Return the stationary distributions of chains with one closed class, (..., n).
 
     The stationary distribution is the only probability vector pi with pi P = pi, and it
-    is 0 on transient states. If a chain has several closed classes, the ValueError lists
-    them and gives the chain's place in the batch.
+    is 0 on transient states. If a chain has several closed classes, the ValueError
+    lists them and gives the chain's place in the batch.
 
     Dense chains are solved by elimination without subtractions (Grassmann, Taksar and
     Heyman 1985), in logarithms if it overflows or underflows. So every entry has full
     relative precision, even if the chain is periodic or nearly reducible, and an entry
     below 5e-324 is 0.0.
 
-    Sparse chains with more than 400 states are solved by power iteration or, if they mix
-    slowly, by GMRES. The error in 1-norm is proven to be at most 1e-6 and is usually
-    below 1e-9. Raises ValueError if such a chain mixes too slowly for this.
+    Sparse chains with more than 400 states are solved by power iteration or, if they
+    mix slowly, by GMRES. The error in 1-norm is proven to be at most 1e-6 and is
+    usually below 1e-9. Raises ValueError if such a chain mixes too slowly for this.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Samples events and indices whose probabilities may be far below 2^-53.
 
 A uniform number of 53 bits is a multiple of 2^-53. If it were compared with a smaller
-probability, the event could be impossible for one input and possible for a neighbour, so
-an outcome could reveal the secret. Here further bits are sampled if the first 53 bits do
-not decide the comparison, which happens once in 2^53 comparisons. In all other cases the
-result is that of `rng.random() < p`.
+probability, the event could be impossible for one input and possible for a neighbour,
+so an outcome could reveal the secret. Here further bits are sampled if the first 53
+bits do not decide the comparison, which happens once in 2^53 comparisons. In all other
+cases the result is that of `rng.random() < p`.
 
 Let u = 2^-53. A computed probability e^-y has a relative error of at most (2 + y) u,
 because y and the exponential function are rounded. Each function states the relative
@@ -101,8 +101,8 @@ def descend(rng, tree):  # type: ignore[no-untyped-def]
 def relative_error(leaves: int, spread: float) -> float:
     """Return a bound on the relative error of every probability of `descend`.
 
-    The tree has `leaves` leaves. Its finite logarithms differ by at most `spread`, called
-    L here, and the largest of them is within L of 0.
+    The tree has `leaves` leaves. Its finite logarithms differ by at most `spread`,
+    called L here, and the largest of them is within L of 0.
 
     Proof: the logarithm of a sum of two weights is computed with an error of at most
     4 u (L + 2), because `logaddexp` does not enlarge the errors of its arguments, and

@@ -6,16 +6,16 @@ equals epsilon. Then
 
     delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv
 
-Because the integrand is positive, nothing cancels, and delta has full relative precision
-however small it is. With D = x - reference and z = exp(-D) - 1, both densities have the
-form
+Because the integrand is positive, nothing cancels, and delta has full relative
+precision however small it is. With D = x - reference and z = exp(-D) - 1, both
+densities have the form
 
     log f = constant + a (log(1+z) - z) - c (log(1+q z) - q z) + r z
 
 where r = 0 if the reference is the mode, and c = q = 0 for the Gamma pair. The integral
-is a sum of 16-point Gauss-Legendre panels. The integrand can change fast at v = 0 and at
-the mode of f, so the widths of the panels double away from these two places. On the side
-where f falls doubly exponentially, no panel is wider than 1.
+is a sum of 16-point Gauss-Legendre panels. The integrand can change fast at v = 0 and
+at the mode of f, so the widths of the panels double away from these two places. On the
+side where f falls doubly exponentially, no panel is wider than 1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ADD_REMOVE = 1
 
 @njit
 def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
-    """Return log f(reference + d) - log f(reference), as the module's docstring has it."""
+    """Return log f(reference + d) - log f(reference), with the module's parameters."""
     z = math.expm1(-d)
     first = log1p_minus(z) if -0.4 < z < 0.6 else -d - z
     return a * first - c * log1p_minus(q * z) + r * z
@@ -88,10 +88,10 @@ def _panel(
 def _log_integral(
     peak: float, t: float, a: float, c: float, q: float, r: float
 ) -> float:
-    """Return the logarithm of the integral, divided by the largest value of f on v >= 0.
+    """Return the logarithm of the integral divided by the largest f on v >= 0.
 
-    f attains this value at v = peak. From there it falls exponentially towards larger v,
-    and doubly exponentially towards smaller v.
+    f attains this value at v = peak. From there it falls exponentially towards larger
+    v, and doubly exponentially towards smaller v.
     """
     # a bound on the slopes of the integrand's factors at v = 0 and at the peak
     steepest = t + a + (a - r)
@@ -142,20 +142,19 @@ def _growth(a: Array, t: Array) -> Array:
 def log_delta(epsilon: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) -> Array:
     """Return log delta(epsilon) of a pair for epsilon >= 0 and a, t > 0, possibly -inf.
 
-    The pair REPLACE is Beta(a+t, a) against Beta(a, a+t), and x is the logit of the Beta
-    variable. The pair ADD_REMOVE is Gamma(a) against Gamma(a+t), and x is
-    log((a + t) / g) for the Gamma variable g. In both pairs the mode of f is
-    log(1 + t/a).
+    The pair REPLACE is Beta(a+t, a) against Beta(a, a+t), and x is the logit of the
+    Beta variable. The pair ADD_REMOVE is Gamma(a) against Gamma(a+t), and x is log((a +
+    t) / g) for the Gamma variable g. In both pairs the mode of f is log(1 + t/a).
 
-    Proof that Gamma(a+t) against Gamma(a) never has a larger delta. Let Z be the density
-    of Gamma(a+t) divided by that of Gamma(a), under Gamma(a), and let y = e^epsilon >= 1.
-    The difference of the two deltas is G(y) = E(1 - y Z)_+ - E(Z - y)_+. Since E Z = 1,
-    G(1) = 0, and G(y) -> 0 for large y. G'' has the sign of
+    Proof that Gamma(a+t) against Gamma(a) never has a larger delta. Let Z be the
+    density of Gamma(a+t) divided by that of Gamma(a), under Gamma(a), and let y =
+    e^epsilon >= 1. The difference of the two deltas is G(y) = E(1 - y Z)_+ - E(Z -
+    y)_+. Since E Z = 1, G(1) = 0, and G(y) -> 0 for large y. G'' has the sign of
     log[f_Z(1/y) / (y^3 f_Z(y))] = 2 m sinh(u) - (2a + t) u, where u = epsilon / t and
     m^t = Gamma(a+t) / Gamma(a). This function of u is convex, and 0 at u = 0. So G is
-    concave up to some y and convex beyond it. On the convex part, G decreases to 0 and is
-    therefore nonnegative. On the concave part, it lies above its chord, whose endpoints
-    are nonnegative.
+    concave up to some y and convex beyond it. On the convex part, G decreases to 0 and
+    is therefore nonnegative. On the concave part, it lies above its chord, whose
+    endpoints are nonnegative.
     """
     epsilon, a, t = map(np.asarray, (epsilon, a, t))
     mode = np.log1p(t / a)
@@ -211,8 +210,8 @@ def scale_for(
 ) -> Array:
     """Return the largest x in [lowest, highest] at which log delta <= log_target.
 
-    Here delta is that of the pair with the parameters a x and t x, at epsilon. The result
-    is rounded down. It is 0 if no x in the interval meets the condition.
+    Here delta is that of the pair with the parameters a x and t x, at epsilon. The
+    result is rounded down. It is 0 if no x in the interval meets the condition.
     """
 
     def excess(log_x: Array, epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
@@ -247,7 +246,7 @@ def _last_kept_each(
 
 
 def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
-    """Return three integrals over each cell of the loss of the pair REPLACE, (3, count).
+    """Return three integrals over cells of the loss of the pair REPLACE, (3, count).
 
     In cell i, the loss is between i interval and (i+1) interval. The first integral is
     p, the probability of the cell under Beta(a+t, a). The second is `up`, the part of p

@@ -1,4 +1,4 @@
-"""Projections onto the simplex, and onto the part of it that lies above public minima."""
+"""Projections onto the simplex and onto the part of it above public minima."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def project_to_bordered_simplex(
     protected: ArrayLike,
     support: ArrayLike | None = None,
 ) -> Array:
-    """Return the point of the domain of Fallin et al. 2023 that is nearest to x, (..., n).
+    """Return the point nearest to x in the domain of Fallin et al. 2023, (..., n).
 
-    The domain (their Definition 1, but closed) contains the probability vectors that are
-    0 off the support, at least eta on the set W of protected entries, and at most
-    1 - eta_bar in total on W. In the result, the minimum eta is met to the last bit, and
+    The domain (their Definition 1, but closed) contains the probability vectors that
+    are 0 off the support, at least eta on the set W of protected entries, and at most 1
+    - eta_bar in total on W. In the result, the minimum eta is met to the last bit, and
     so is eta_bar if only one entry of the support is outside W. If there are several,
     their sum is at least eta_bar within rounding.
 
@@ -83,9 +83,9 @@ def project_to_bordered_simplex(
 
     Examples
     --------
+    >>> x = [0.9, 0.0, 0.1]
     >>> W = [True, True, False]
-    >>> near = project_to_bordered_simplex([0.9, 0, 0.1], eta=0.1, eta_bar=0.1, protected=W)
-    >>> near.round(3)
+    >>> project_to_bordered_simplex(x, eta=0.1, eta_bar=0.1, protected=W).round(3)
     array([0.8, 0.1, 0.1])
     """
     points = _points("x", x)
@@ -100,8 +100,8 @@ def project_to_bordered_simplex(
 
     bounds = np.where(inside, eta, 0.0)
     free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
-    # If the solution without the second minimum violates it, that minimum is attained at
-    # the solution, so 1 - eta_bar is distributed within W, and eta_bar outside W.
+    # If the solution without the second minimum violates it, that minimum is attained
+    # at the solution, so 1 - eta_bar is distributed within W, and eta_bar outside W.
     shares = np.full(points.shape[:-1], eta_bar)
     within = _nearest(points, 1.0 - shares, bounds, inside)
     others = _nearest(points, shares, 0.0 * bounds, outside)
@@ -111,7 +111,7 @@ def project_to_bordered_simplex(
 
 
 def protected_entries(matrix: ArrayLike) -> Mask:
-    """Return the sets W_i of Fallin et al. 2023, Section V, as a mask of shape (..., n).
+    """Return the sets W_i of Fallin et al. 2023, Section V, as a mask (..., n).
 
     W_i consists of all non-zero entries of row i except the smallest one, or the first
     one of several that are equally small.
@@ -147,9 +147,9 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
     shifted = points - bounds
     top = np.max(shifted, axis=-1, keepdims=True, where=allowed, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)  # in a row without support
-    # Entries more than `spare` below the largest one end at their bound in any case. They
-    # are clipped there, so all sums below are of the order of `spare`, and no accuracy is
-    # lost, however large x is.
+    # Entries more than `spare` below the largest one end at their bound in any case.
+    # They are clipped there, so all sums below are of the order of `spare`, and no
+    # accuracy is lost, however large x is.
     shifted = np.where(allowed, np.maximum(shifted - top, -spare), -spare)
     ordered = -np.sort(-shifted, axis=-1)
     rank = np.arange(1, points.shape[-1] + 1)
@@ -175,8 +175,8 @@ def _check_protected(
 ) -> None:
     """Raise ValueError unless the domain of each row has a point.
 
-    `inside` marks the protected entries, `outside` the other entries of the support, and
-    `allowed` the support.
+    `inside` marks the protected entries, `outside` the other entries of the support,
+    and `allowed` the support.
     """
     count = inside.sum(axis=-1)
     most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))

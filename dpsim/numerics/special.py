@@ -151,7 +151,8 @@ def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
 def log_minus_psi(x: Array) -> Array:
     """Return log x - psi(x) for x > 0, where psi is the digamma function.
 
-    For x >= 12, where the two terms nearly cancel, it is computed by an asymptotic series.
+    For x >= 12, where the two terms nearly cancel, it is computed by an asymptotic
+    series.
     """
     z = np.maximum(x, 12.0)
     w = 1.0 / (z * z)
@@ -164,10 +165,10 @@ def log_minus_psi(x: Array) -> Array:
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
     """Return the x with P(X <= x) = tail, where X ~ Beta(a, b).
 
-    The arguments a, b > 0 and tail in (0, 1) broadcast. P(X <= x) equals tail to within a
-    relative error of 1e-9; if no float does, x is rounded down. SciPy's inverse is used
-    only if SciPy's integral confirms it, and otherwise bisection, because the inverse of
-    SciPy 1.17 is too large by a factor of 2 at a = 1000 and b = 1.3e8.
+    The arguments a, b > 0 and tail in (0, 1) broadcast. P(X <= x) equals tail to within
+    a relative error of 1e-9; if no float does, x is rounded down. SciPy's inverse is
+    used only if SciPy's integral confirms it, and otherwise bisection, because the
+    inverse of SciPy 1.17 is too large by a factor of 2 at a = 1000 and b = 1.3e8.
     """
     return _quantile(betaincinv, betainc, a, b, tail)
 
@@ -182,9 +183,9 @@ def _quantile(
 ) -> Array:
     """Return x = inverse(a, b, tail) if share(a, b, x) is tail, and else bisect.
 
-    Bisection gives the two neighbouring floats between which the share crosses the tail.
-    The result is the smaller one for the lower tail, and the larger one for the upper
-    tail.
+    Bisection gives the two neighbouring floats between which the share crosses the
+    tail. The result is the smaller one for the lower tail, and the larger one for the
+    upper tail.
     """
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
     x = np.array(inverse(a, b, tail))
