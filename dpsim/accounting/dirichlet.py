@@ -1,12 +1,12 @@
 """Exact epsilon and delta of the Dirichlet mechanism and of the tempered posterior.
 
-**The Dirichlet mechanism** releases a draw X of Dir(k p). Let neighbours be p and q = p
-- s e_i + s e_j, where all entries are at least eta. The likelihood ratio depends only
-on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. Its pair dominates the others
-because merging entries is post-processing, and because delta grows with s (the best
-event, X_i / X_j > const, becomes more probable under p and less under q). So with a = k
-eta and t = k s, all neighbours are dominated by Beta(a+t, a) against Beta(a, a+t),
-whose privacy loss is t logit(Y), and
+**The Dirichlet mechanism** releases a draw X of Dir(k p). Let neighbours be p and
+q = p - s e_i + s e_j, where all entries are at least eta. The likelihood ratio depends
+only on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. Its pair dominates the
+others because merging entries is post-processing, and because delta grows with s (the
+best event, X_i / X_j > const, becomes more probable under p and less under q). So with
+a = k eta and t = k s, all neighbours are dominated by Beta(a+t, a) against
+Beta(a, a+t), whose privacy loss is t logit(Y), and
 
     delta(epsilon) = I_w(a, a+t) - e^epsilon I_w(a+t, a),    w = 1 / (1 + e^(epsilon/t))
 
@@ -21,29 +21,29 @@ above is an upper bound whichever entries change, and it is attained if two entr
 change. For k eta < 1/2 this is false: for eta 0.002, N 16, k 5 and epsilon 143.7, ten
 records have a delta of 0.639 if they move between two categories, but of 0.9715 if they
 move between ten pairs of categories. Then group privacy gives a proven upper bound: if
-one record has delta_1 at epsilon_1, c records have at most delta_1 (e^(c epsilon_1) -
-1) / (e^epsilon_1 - 1) at c epsilon_1.
+one record has delta_1 at epsilon_1, c records have at most
+delta_1 (e^(c epsilon_1) - 1) / (e^epsilon_1 - 1) at c epsilon_1.
 
 Proof for a = k eta >= 1/2. Independent Gamma variables of shapes k p_j, normalised, are
 Dir(k p), so it suffices to dominate the products of Gammas. Consider the entries that
 grow, by d_j > 0 in k p_j with sum d_j <= t; those that shrink are the mirror image. Let
-v in [0, 1] parametrise the path from p (v = 0) to q (v = 1). The logarithm of Gamma(b +
-u) is infinitely divisible, and its jumps -y have the intensity e^(-(b+u) y) / (y (1 -
-e^-y)) (the Frullani form of log Gamma). So the jumps x of t log X, where X ~ Gamma(a +
-t v), have the intensity e^(-v x) h(t) / x with h(d) = e^(-a x/d) / (1 - e^(-x/d)).
-Those of S = sum d_j log G_j, where G_j ~ Gamma(k p_j + d_j v) and k p_j >= a, have at
-most e^(-v x) sum_j h(d_j) / x. With y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x),
-whose logarithm falls in y at the rate a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So
-h(d)/d rises with d, and sum_j h(d_j) <= h(t): the jumps of S are a thinning of those of
-t log X, with a probability that does not depend on v. Since v tilts both distributions
-exponentially, in t log X and in S, neither the jumps given t log X nor the (G_j) given
-S depend on v. Hence X -> jumps -> thinned jumps -> S -> (G_j) is a random map that does
-not depend on v, and it maps the pair of X to that of (G_j). The entries that grow and
-those that shrink together give a pair of Gammas whose total is independent of their
-ratio and has the same distribution on both sides. What remains is the Beta pair. The
-proof never uses in which row an entry is. So any m events in any rows of Dir(kappa (c +
-alpha)) with kappa alpha >= 1/2 together have at most the delta of a single pair that
-moves by m.
+v in [0, 1] parametrise the path from p (v = 0) to q (v = 1). The logarithm of
+Gamma(b + u) is infinitely divisible, and its jumps -y have the
+intensity e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma). So the jumps x
+of t log X, where X ~ Gamma(a + t v), have the intensity e^(-v x) h(t) / x with
+h(d) = e^(-a x/d) / (1 - e^(-x/d)). Those of S = sum d_j log G_j, where
+G_j ~ Gamma(k p_j + d_j v) and k p_j >= a, have at most e^(-v x) sum_j h(d_j) / x. With
+y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x), whose logarithm falls in y at the rate
+a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d, and
+sum_j h(d_j) <= h(t): the jumps of S are a thinning of those of t log X, with a
+probability that does not depend on v. Since v tilts both distributions exponentially,
+in t log X and in S, neither the jumps given t log X nor the (G_j) given S depend on v.
+Hence X -> jumps -> thinned jumps -> S -> (G_j) is a random map that does not depend on
+v, and it maps the pair of X to that of (G_j). The entries that grow and those that
+shrink together give a pair of Gammas whose total is independent of their ratio and has
+the same distribution on both sides. What remains is the Beta pair. The proof never uses
+in which row an entry is. So any m events in any rows of Dir(kappa (c + alpha)) with
+kappa alpha >= 1/2 together have at most the delta of a single pair that moves by m.
 
 **The tempered posterior** releases a draw of Dir(kappa (c + alpha)), where c are the
 counts and alpha > 0 is public. If a record of a row is replaced, its profile is the one
@@ -54,12 +54,13 @@ for any r' < r. So the pair is worse for larger r and smaller a'. It is dominate
 Gamma(a) against Gamma(a+t), in both directions, and approaches that pair as the other
 counts of the row grow.
 
-**delta grows with k (and kappa).** Proof: let k' = m k with 0 < m < 1. Given X ~ Dir(k
-p), sample Y from the Pitman-Yor process with discount m, concentration k' and base X.
-Then E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k) for u > 0. Its mean over X is
-prod (u_i^m)^(-k p_i) = prod u_i^(-k' p_i), the transform that characterises Dir(k' p)
-(Markov-Krein). So Dir(k' p) is the image of Dir(k p) under a random map that does not
-depend on p, and no divergence can grow. As k -> 0, delta falls to the privacy floor
+**delta grows with k (and kappa).** Proof: let k' = m k with 0 < m < 1. Given
+X ~ Dir(k p), sample Y from the Pitman-Yor process with discount m, concentration k' and
+base X. Then E[(sum u_i Y_i)^(-k') | X] = (sum X_i u_i^m)^(-k) for u > 0. Its mean over
+X is prod (u_i^m)^(-k p_i) = prod u_i^(-k' p_i), the transform that characterises
+Dir(k' p) (Markov-Krein). So Dir(k' p) is the image of Dir(k p) under a random map that
+does not depend on p, and no divergence can grow. As k -> 0, delta falls to the privacy
+floor
 
     s / (2 eta + s) * exp(-epsilon eta / s)
 

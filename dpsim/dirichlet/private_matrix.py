@@ -88,22 +88,22 @@ def privatize(
     Notes
     -----
     *The projection costs no privacy*, because it moves no two vectors further apart in
-    total variation. It is max(x_j - tau, L_j) on the support, where tau makes the sum
-    1. Let an amount s move from entry i to entry j. If tau does not fall, only entry j
-    rises, by at most s. If tau does not rise, only entry i falls, by at most s. (An
-    entry off the support does not count.) In both cases the projections are at most s
-    apart. A larger change is a sequence of such moves, whose distances add up to its
+    total variation. It is max(x_j - tau, L_j) on the support, where tau makes the
+    sum 1. Let an amount s move from entry i to entry j. If tau does not fall, only
+    entry j rises, by at most s. If tau does not rise, only entry i falls, by at most s.
+    (An entry off the support does not count.) In both cases the projections are at most
+    s apart. A larger change is a sequence of such moves, whose distances add up to its
     own. So neighbours at distance s stay within s, although they may then differ in
     many entries. The projection does not increase the 2-norm either, but a bound by the
     2-norm would be worse by a factor sqrt(n / 2).
 
     *A change of many entries costs no more than one of two* if k eta >= 1/2 (proven in
     `dpsim.accounting.dirichlet`). Let s be 1/N or b/2, or 1 - m eta if this diameter of
-    the set of projections is smaller. Then the delta of a row is at most that of Beta(k
-    eta + k s, k eta) against its mirror image. With `b`, this is attained for rows of
-    at least three possible entries. With `records`, it is attained if, in addition, eta
-    N is an integer. Otherwise it is an upper bound. If all rows change, the rows are
-    composed, which gives an upper bound within 1e-4 of the exact delta.
+    the set of projections is smaller. Then the delta of a row is at most that of
+    Beta(k eta + k s, k eta) against its mirror image. With `b`, this is attained for
+    rows of at least three possible entries. With `records`, it is attained if, in
+    addition, eta N is an integer. Otherwise it is an upper bound. If all rows change,
+    the rows are composed, which gives an upper bound within 1e-4 of the exact delta.
 
     *In the domain of Fallin et al.* (Definitions 1, 3 and 6) the entries of W_i are at
     least eta, and their sum is at most 1 - eta_bar. P is not projected onto it, because

@@ -65,8 +65,8 @@ def theorem1_vector_epsilon(
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_minimum(gamma, n)
     if eta_bar is None:
-        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for n
-        # = 2.
+        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for
+        # n = 2.
         outside: Array | float = 0.0
         others = min(n - 2, 1)
     else:
@@ -131,8 +131,8 @@ def theorem1_delta_bounds(
     below 1e-300, the lower bound may be 0, and the upper bound is at least 2.3e-308.
 
     Proof: let q_i = I_gamma(k p_i, k - k p_i) be the probability for one entry at the
-    worst p. The upper bound is sum q_i (a union bound), and the lower bound is 1 -
-    prod(1 - q_i), because the entries are negatively associated. If all entries are
+    worst p. The upper bound is sum q_i (a union bound), and the lower bound is
+    1 - prod(1 - q_i), because the entries are negatively associated. If all entries are
     protected, the worst p has n-1 entries equal to eta and one equal to 1 - (n-1) eta,
     because P(min >= gamma) is Schur-concave in p for every k > 0 (Marshall and Olkin
     1979, section 11.E). Otherwise all protected entries of the worst p are eta, because
