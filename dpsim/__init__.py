@@ -1,6 +1,6 @@
-"""dpsim: mechanisms, accounting and bounds for a living compendium of private Markov chains.
+"""Mechanisms, exact privacy and bounds for differentially private Markov chains.
 
-The subpackages load when they are first used, so that `import dpsim` takes almost no time.
+The subpackages are imported when they are first used, so `import dpsim` is fast.
 """
 
 import lazy_loader as _lazy

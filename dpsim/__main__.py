@@ -1,4 +1,4 @@
-"""`python -m dpsim`: the command line."""
+"""The command `python -m dpsim`."""
 
 from dpsim.cli import main
 

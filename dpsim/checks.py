@@ -1,4 +1,8 @@
-"""Argument checks, whose errors name the argument, its value and the allowed range."""
+"""Checks of the arguments of functions.
+
+Each check returns the value in a standard form, or raises a ValueError whose message
+gives the name of the argument, its value and the allowed range.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,10 @@ Mask = NDArray[np.bool_]
 def interval(
     low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> str:
-    """Return the interval in the usual notation, for example "(0, 1]"; an infinite end is always open."""
+    """Return the usual notation of an interval, for example "(0, 1]".
+
+    An infinite end is always open.
+    """
     left = "(" if open_low or math.isinf(low) else "["
     right = ")" if open_high or math.isinf(high) else "]"
     return f"{left}{low:g}, {high:g}{right}"
@@ -33,35 +40,35 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
 ) -> Array:
-    """Return the value as a float array (0-d for a number) if every entry is finite and in the interval.
+    """Return finite real numbers in an interval as a float array (0-d for one number).
 
-    Python and NumPy numbers, arrays, lists, Series and DataFrames of a real dtype are accepted. Otherwise a ValueError
-    names the argument, the first offending value and the range. For a value that is not a real number (text, dates,
-    complex and masked arrays, booleans, missing values), the ValueError names the kind of the value instead.
+    Python and NumPy numbers are accepted, and so are arrays, lists, Series and
+    DataFrames of a real dtype. If an entry is not finite or not in the interval, the
+    ValueError gives the first such entry. If the value consists of something else
+    (text, dates, complex numbers, booleans, missing values, masked arrays), the
+    ValueError says what it is.
     """
     array = numeric(name, value)
     below = array <= low if open_low else array < low
     above = array >= high if open_high else array > high
     bad = below | above | ~np.isfinite(array)
     if bad.any():
-        offender = array[bad].flat[0] if array.ndim else float(array)
         where = interval(low, high, open_low=open_low, open_high=open_high)
-        raise ValueError(f"{name} must be in {where}, got {offender:g}")
+        raise ValueError(f"{name} must be in {where}, got {array[bad].flat[0]:g}")
     return array
 
 
 def numeric(name: str, value: Any) -> Array:
-    """Return the value as a float array, finite or not; raise ValueError, as `real` does, if it is not of real
-    numbers."""
+    """Return real numbers as a float array, whether or not they are finite.
+
+    Raises ValueError, as `real` does, if the value does not consist of real numbers.
+    """
     kind = _foreign(value)
     if kind is None:
         try:
             return np.asarray(value, dtype=float)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # ragged lists; integers beyond the floats
+        # for example lists of unequal lengths, and integers above the largest float
+        except (TypeError, ValueError, OverflowError):
             kind = f"{value!r}"
     raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
 
@@ -69,8 +76,10 @@ def numeric(name: str, value: Any) -> Array:
 def scalar(
     name: str, value: Any, low: float = -math.inf, high: float = math.inf, **ends: bool
 ) -> float:
-    """Return one finite float in the interval; raise ValueError as `real` does, and also for anything that is not one
-    number."""
+    """Return one finite number in an interval as a float.
+
+    Raises ValueError as `real` does, and also for an array of one number.
+    """
     array = real(name, value, low, high, **ends)
     if array.ndim:
         raise ValueError(
@@ -80,25 +89,19 @@ def scalar(
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return the value as an int from low to high, with no upper end if high is None.
+    """Return an integer from low to high as an int, or of at least low if high is None.
 
-    Raises a ValueError that names the argument, the value and the range. 3.0 counts as 3, and True is not an integer
-    here.
+    A float without decimals, such as 3.0, is accepted as an integer, but True is not.
+    Anything else raises ValueError.
     """
-    where = (
-        f"an integer of at least {low}"
-        if high is None
-        else f"an integer from {low} to {high}"
-    )
-    if (
-        isinstance(value, np.ndarray)
-        and value.ndim == 0
-        and not isinstance(value, np.ma.MaskedArray)
-    ):
+    where = f"an integer {_range(low, high)}"
+    masked = isinstance(value, np.ma.MaskedArray)
+    if isinstance(value, np.ndarray) and value.ndim == 0 and not masked:
         value = value[()]
+    # NumPy registers its lengths of time as integers
     real = isinstance(value, numbers.Real) and not isinstance(
         value, bool | np.timedelta64
-    )  # NumPy's is an integer
+    )
     if not real or not (isinstance(value, numbers.Integral) or value == value // 1):
         raise ValueError(f"{name} must be {where}, got {value!r}")
     if value < low or (high is not None and value > high):
@@ -107,7 +110,10 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
-    """Return the value if it is one of the allowed words; otherwise raise a ValueError that lists them."""
+    """Return the value if it is one of the allowed words.
+
+    Otherwise a ValueError lists the allowed words.
+    """
     if value not in allowed:
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
@@ -116,45 +122,40 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
 
 
 def integers(name: str, value: Any, low: int, high: int | None = None) -> Integers:
-    """Return the value as an array of integers from low to high (0-d for one integer), in which 3.0 counts as 3.
+    """Return integers as an int64 array (0-d for one integer).
 
-    Raises a ValueError that names the argument, the first offending value and the range.
+    The range and the accepted floats are those of `integer`. The ValueError gives the
+    first entry that is not accepted.
     """
-    where = (
-        f"integers of at least {low}"
-        if high is None
-        else f"integers from {low} to {high}"
-    )
     array = numeric(name, value)
-    top = 2.0**63 if high is None else float(high)
-    bad = ~(
-        np.isfinite(array)
-        & (array == np.floor(array))
-        & (array >= low)
-        & (array <= top)
-        & (array < 2.0**63)
-    )
-    if bad.any():
+    good = (array == np.floor(array)) & (array >= low) & (array < 2.0**63)
+    if high is not None:
+        good = good & (array <= high)
+    if not good.all():
         raise ValueError(
-            f"{name} must be {where}, got {array[bad].flat[0] if array.ndim else float(array):g}"
+            f"{name} must be integers {_range(low, high)}, got {array[~good].flat[0]:g}"
         )
     exact = np.asarray(value)
-    return (
-        exact.astype(np.int64) if exact.dtype.kind in "iu" else array.astype(np.int64)
-    )
+    return (exact if exact.dtype.kind in "iu" else array).astype(np.int64)
+
+
+def _range(low: int, high: int | None) -> str:
+    return f"of at least {low}" if high is None else f"from {low} to {high}"
 
 
 def size(name: str, value: Any) -> tuple[int, ...]:
-    """Return a size as a tuple. As in NumPy it is an integer, a sequence of integers or None, and None gives ().
+    """Return a size, as NumPy accepts it, as the tuple of an array's shape.
 
-    Raises a ValueError that names the argument for anything that is not the shape of an array.
+    The size may be an integer, a sequence of integers, or None, which gives ().
+    Anything else raises ValueError.
     """
     if value is None:
         return ()
     lengths = integers(name, value, 0)
     if lengths.ndim > 1:
         raise ValueError(
-            f"{name} must be an integer or a sequence of integers, got shape {lengths.shape}"
+            f"{name} must be an integer or a sequence of integers, "
+            f"got shape {lengths.shape}"
         )
     return tuple(lengths.reshape(-1).tolist())
 
@@ -168,7 +169,7 @@ def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
 
 
 def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array broadcast to a shape; raise a ValueError that names the argument if the array does not fit."""
+    """Return an array broadcast to a shape; raise ValueError if it does not fit."""
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -178,36 +179,40 @@ def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[An
 
 
 def plain(result: ArrayLike) -> Any:
-    """Return a result in the form that functions return: a 0-d array as a NumPy scalar, other arrays unchanged."""
+    """Return a 0-d array as a NumPy scalar, and any other array unchanged."""
     return np.asarray(result)[()]
 
 
-CLOSE = 1e-6 * (
-    1.0 + 1e-9
-)  # because in floats three times 0.333333 is slightly further than 1e-6 from 1
-"""How far the sum of probabilities may be from 1, so that float32 and six printed digits are renormalised."""
+# As floats, three times 0.333333 is slightly further than 1e-6 from 1.
+CLOSE = 1e-6 * (1.0 + 1e-9)
+"""The largest distance from 1 at which a sum of probabilities is renormalised.
+
+It admits probabilities in float32 and those written with six digits.
+"""
 
 
 def simplex(name: str, value: ArrayLike) -> Array:
-    """Return probability vectors (..., n) if each is non-negative and sums to one.
+    """Return probability vectors (..., n), whose entries are non-negative and sum to 1.
 
-    Sums within max(5e-15, n eps) of 1, which is the rounding of a sum of doubles, are left untouched bit for bit. Sums
-    within 1e-6 are renormalised. For any other sum, a ValueError names the argument, the row, its sum and the range.
+    If the sums are within max(5e-15, n eps) of 1, which is the rounding of a sum of
+    doubles, the vectors are returned unchanged, bit for bit. Sums within 1e-6 of 1 are
+    renormalised. Other sums raise a ValueError that gives the row and its sum.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
         raise ValueError(
-            f"{name} must have at least one category on its last axis, got shape {array.shape}"
+            f"{name} must have at least one category on its last axis, "
+            f"got shape {array.shape}"
         )
     scales = row_scales(name, array.sum(axis=-1), array.shape[-1])
     return array / scales[..., None] if (scales != 1.0).any() else array
 
 
 def row_scales(name: str, totals: Array, n: int) -> Array:
-    """Return the divisors that normalise rows of n probabilities with these sums; a divisor is 1 if the sum is 1 within
-    rounding.
+    """Return the divisors that normalise rows of n probabilities with the given sums.
 
-    Raises a ValueError that names the argument, the first row whose sum is further than 1e-6 from 1, and the sum.
+    A divisor is 1 if the sum is 1 within rounding. If a sum is further than 1e-6 from
+    1, the ValueError gives the first such row and its sum.
     """
     off = np.abs(totals - 1.0)
     bad = off > CLOSE
@@ -215,17 +220,21 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
         row = tuple(int(i) for i in np.argwhere(bad)[0])
         where = f" row {row if len(row) != 1 else row[0]}" if row else ""
         raise ValueError(
-            f"{name}{where} must sum to 1 within {CLOSE:g}, got {float(totals[row]):.10g}: "
+            f"{name}{where} must sum to 1 within {CLOSE:g}, "
+            f"got {float(totals[row]):.10g}: "
             "markov.transition_matrix makes probabilities of counts"
         )
     return np.where(off > max(5e-15, n * np.finfo(float).eps), totals, 1.0)
 
 
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """Return the given generator, one made from an integer seed, or a new one seeded by the operating system.
+    """Return the generator of a simulation.
 
-    It is for simulations, because NumPy's generators can be predicted from their output. A release draws from
-    `private.source`. Raises ValueError for a negative seed, and TypeError for anything else, including legacy states.
+    It is the given generator, one made from an integer seed, or, for None, a new one
+    seeded by the operating system. A release uses `private.source` instead, because the
+    next numbers of NumPy's generators can be predicted from the previous ones. Raises
+    ValueError for a negative seed, and TypeError for anything else, including the
+    legacy RandomState.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -234,24 +243,29 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     if isinstance(rng, numbers.Integral) and not isinstance(rng, bool):
         return np.random.default_rng(integer("rng", rng, 0))
     raise TypeError(
-        f"rng must be a numpy.random.Generator, an integer or None, got {type(rng).__name__}"
+        "rng must be a numpy.random.Generator, an integer or None, "
+        f"got {type(rng).__name__}"
     )
 
 
-TAKEN = "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames of a real dtype"
-"""The types of numeric arguments, for messages."""
+TAKEN = (
+    "real numbers: Python or NumPy numbers, or arrays, lists, Series or DataFrames "
+    "of a real dtype"
+)
+"""The accepted types of numbers, as error messages state them."""
 
 
 def _foreign(value: Any) -> str | None:
-    """Find the first part of a value that is not a real number and return its kind; return None if all parts are real
-    numbers."""
+    """Return the kind of the first part of a value that is not a real number.
+
+    If all parts are real numbers, the result is None.
+    """
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array"
     if isinstance(value, bool | np.bool_):
         return f"the boolean {value}"
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-        value, np.timedelta64
-    ):
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if number and not isinstance(value, np.timedelta64):
         return None
     if isinstance(value, list | tuple | range):
         return next((kind for kind in map(_foreign, value) if kind is not None), None)
@@ -263,12 +277,5 @@ def _foreign(value: Any) -> str | None:
     if array.dtype.kind in "iuf":
         return None
     if array.dtype.kind == "O":
-        return next(
-            (
-                kind
-                for kind in map(_foreign, array.ravel().tolist())
-                if kind is not None
-            ),
-            None,
-        )
+        return _foreign(array.ravel().tolist())
     return f"an array of dtype {array.dtype}"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, locks, and fingerprints of files."""
+"""Writes files whole or not at all, locks files, and computes their hashes."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 WHOLE_TEXT = r"^(-?[0-9]+)\.0+$"
-"""The pattern of text that is a whole number written as a float; for example, the label 97.0 means 97."""
-
+"""A pattern for a whole number that is written as a float, such as the label 97.0."""
 
 OWNER_ONLY = "OWNER_ONLY"
-"""The mark in the name of a file or folder that shows the data and is only for their owner."""
+"""A part of the name of each file or folder that only the owner of the data may see."""
 
 OWNER_NOTE = "for the owner of the data only: not private"
-"""The mark inside such a file."""
+"""A note inside such a file."""
 
 
 @contextmanager
 def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
-    """Yield a path beside `path` to write to. When the block ends without an error, the new file replaces `path`.
+    """Yield the path of a partial file, which replaces `path` at the end of the block.
 
-    When the block raises, `path` stays as it was and nothing is left beside it. Two processes may write at once,
-    because each has its own partial file, and the file of the last one to finish remains. With `owner_only`, the file
-    has the mode 0600 from the beginning, so that nobody else can ever read it.
+    If the block raises an error, the partial file is removed and `path` stays as it
+    was. Two processes may write at once, because each has its own partial file; the
+    last one to finish replaces the other's file. With `owner_only`, the file has the
+    mode 0600 from the beginning, so that nobody else can ever read it.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         if owner_only:
-            partial.unlink(
-                missing_ok=True
-            )  # left by a killed run, or a link, which must not be followed
+            # a killed run may have left it, or somebody a link, which must not be
+            # followed
+            partial.unlink(missing_ok=True)
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
         os.replace(partial, path)
@@ -49,22 +49,25 @@ def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
 
 
 def need_locks(what: str, instead: str = "") -> None:
-    """Raise ImportError on a system where `lock` does not work. `what` begins the message, and `instead` says what
-    works there."""
+    """Raise ImportError on a system where `lock` does not work.
+
+    The message begins with `what`, and `instead` may say what works there.
+    """
     if importlib.util.find_spec("fcntl") is None:
         raise ImportError(
-            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for Linux (WSL), "
-            f"because files cannot be locked here{instead and f': {instead}'}"
+            f"{what} needs Linux, macOS or, on Windows, the Windows Subsystem for "
+            "Linux (WSL), because files cannot be locked here"
+            f"{instead and f': {instead}'}"
         )
 
 
 def lock(path: Path, flags: int) -> int:
-    """Return a descriptor that holds the lock of a file or folder until it is closed or its process ends.
+    """Lock a file or folder until the returned descriptor is closed.
 
-    `flags` says how to open the file; a link is never followed. Raises BlockingIOError if another process holds the
-    lock or has just removed the file.
+    `flags` says how the file is opened; a link is never followed. Raises
+    BlockingIOError if another process has locked the file or just removed it.
     """
-    import fcntl  # only here, because Windows lacks it
+    import fcntl  # here, because Windows lacks it
 
     descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
     try:
@@ -78,34 +81,34 @@ def lock(path: Path, flags: int) -> int:
 
 
 def write_text(path: Path, text: str, *, owner_only: bool = False) -> None:
-    """Write a text file in UTF-8, either whole or not at all."""
+    """Write a text file in UTF-8, whole or not at all."""
     with replacing(path, owner_only=owner_only) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any, *, owner_only: bool = False) -> None:
-    """Write a value as indented json, either whole or not at all."""
+    """Write a value as indented json, whole or not at all."""
     write_text(path, json.dumps(value, indent=2) + "\n", owner_only=owner_only)
 
 
 def number(value: float) -> str:
-    """Return a number as it is written in every file: with six significant digits, and without decimals if it is a
-    whole number."""
+    """Return a number as it is written in every file, with six significant digits.
+
+    A whole number below 2^53 is written with all its digits and without decimals.
+    """
     kept = float(value if float(value).is_integer() else f"{value:.6g}")
-    return (
-        f"{kept + 0.0:.0f}"
-        if kept.is_integer() and abs(kept) < 2**53
-        else f"{kept:.6g}"
-    )
+    if kept.is_integer() and abs(kept) < 2**53:
+        return f"{kept + 0.0:.0f}"  # adding 0.0 makes -0 0
+    return f"{kept:.6g}"
 
 
 def write_csv(path: Path, table: pd.DataFrame, *, owner_only: bool = False) -> None:
-    """Write a table as csv, with each number formatted by `number`; the file is written either whole or not at all."""
+    """Write a table as csv, with floats formatted by `number`, whole or not at all."""
     with replacing(path, owner_only=owner_only) as partial:
         table.to_csv(partial, index=False, float_format=number, lineterminator="\n")
 
 
 def sha256(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
+    """Return the SHA-256 hash of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Where the files of the project are: notebooks, data, figures and the build folder, which git ignores."""
+"""The folders of the project, and the order in which its notebooks run."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """Return the folder of the project: DPSIM_ROOT if it is set, otherwise the checkout from which this package was
-    installed.
+    """Return the folder of the project.
 
-    Raises FileNotFoundError if that folder has no notebooks, for example after an installation that copied only the
-    package, because the compendium runs from a clone.
+    It is DPSIM_ROOT if that is set, and otherwise the clone in which this package is
+    installed. Raises FileNotFoundError if the folder has no notebooks, for example
+    because the installation copied only the package.
     """
     folder = Path(os.environ.get("DPSIM_ROOT") or Path(__file__).resolve().parents[1])
     if not (folder / "notebooks").is_dir():
         raise FileNotFoundError(
-            f"{folder} holds no notebooks: run from a clone installed with `pip install --no-deps -e .`, "
-            "or set DPSIM_ROOT to one"
+            f"{folder} holds no notebooks: run from a clone installed with "
+            "`pip install --no-deps -e .`, or set DPSIM_ROOT to one"
         )
     return folder
 
 
 def notebooks() -> Path:
-    """Return the folder of the notebooks, the only source of figures."""
+    """Return the folder of the notebooks."""
     return root() / "notebooks"
 
 
@@ -33,25 +33,28 @@ def figures() -> Path:
 
 
 def data() -> Path:
-    """Return the folder of the tables that come with the project."""
+    """Return the folder of the committed tables that the notebooks read."""
     return root() / "data"
 
 
 def build() -> Path:
-    """Return the folder of executed copies, manifests and runs with other parameters, which git ignores."""
+    """Return the folder of everything that is computed but not committed.
+
+    It contains executed notebooks, records of runs, and runs with other parameters.
+    """
     return root() / "build"
 
 
 def notebook_names() -> list[str]:
-    """Return the names of all notebooks in the order in which they run, first by stage and then by name."""
+    """Return the names of all notebooks, ordered by `stage` and then by name."""
     names = sorted(path.stem for path in notebooks().glob("*.ipynb"))
     return sorted(names, key=stage)
 
 
 LAST = ("00_overview",)
-"""Notebooks that read what the others write to figures/."""
+"""The notebooks that read what the others write to figures/."""
 
 
 def stage(name: str) -> int:
-    """Return the stage in which a notebook runs: 0, or 1 for a notebook that reads the results of others."""
+    """Return 1 for a notebook that runs after the others, and 0 for any other one."""
     return int(name in LAST)

@@ -1,4 +1,4 @@
-"""The result of every `privatize`: a private value, labelled as its input was, and a statement of its privacy."""
+"""The result of every `privatize`: a private value and a statement of its privacy."""
 
 from __future__ import annotations
 
@@ -11,26 +11,31 @@ import numpy as np
 
 from dpsim import checks, streams
 
-SIMULATION = "SIMULATION, not private: drawn from a seed or a generator that somebody may know. Do not publish it."
-"""The first words of the statement of a value that was not drawn from the operating system's entropy."""
+SIMULATION = (
+    "SIMULATION, not private: drawn from a seed or a generator that somebody may know. "
+    "Do not publish it."
+)
+"""The first words of a simulation's statement."""
 
 
 @dataclass(frozen=True)
 class Private:
-    """A private value and what is known about its privacy.
+    """A private value and its guarantee.
 
     Attributes
     ----------
     value : array, DataFrame, Series, list or model
         The release, labelled as the input was.
     statement : str
-        The epsilon and the delta, the neighbours, and whether the epsilon is exact or a proven upper bound.
+        The epsilon and the delta, the neighbours, and whether the epsilon is exact or a
+        proven upper bound on the exact epsilon.
     epsilon, delta : float
-        The guarantee, which is at most the epsilon and the delta that the caller gave.
+        The guarantee; neither is larger than the value that the caller gave.
     simulation : bool
-        Whether the value was drawn from a given seed or generator, in which case it must not be published.
+        Whether the value was sampled with a given seed or generator. If so, it must not
+        be published.
     parameters : dict
-        The parameters of the mechanism with which it reaches the guarantee, such as k or t.
+        The parameters of the mechanism, such as k or t.
     """
 
     value: Any = field(repr=False)
@@ -50,7 +55,7 @@ def result(
     simulation: bool,
     **parameters: Any,
 ) -> Private:
-    """Return a `Private`. The statement of a simulation begins by saying that it is one."""
+    """Return a `Private`, whose statement begins with `SIMULATION` if it is one."""
     statement = f"{SIMULATION} {words}" if simulation else words
     return Private(
         value, statement, float(epsilon), float(delta), simulation, parameters
@@ -58,19 +63,21 @@ def result(
 
 
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:
-    """Return the generator of a release, and whether the release is a simulation.
+    """Return the generator for a value, and whether the value is only a simulation.
 
-    Without `rng` the generator is `streams.private`, which nobody can predict. With a seed or a generator it is the
-    generator of `checks.generator`, which serves only for simulations.
+    For None, nobody can predict the generator (`streams.private`), so the value is a
+    release. A seed or a generator gives a simulation.
     """
     return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 
 def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], Any]]:
-    """Return a value without its labels, and the function that gives a result of the same shape the type of the value.
+    """Return a value without its labels, and a function that labels a result alike.
 
-    With `keep` the result has the labels of the value, because they are public. Otherwise it has a fresh index and no
-    name. DataFrames and Series are recognised by their attributes, so that no table library is imported here.
+    The function turns an array of the same shape into the type of the value. With
+    `keep`, which is for public labels, the result also has the labels of the value;
+    otherwise it has a fresh index and no name. DataFrames and Series are recognised by
+    their attributes, so that pandas need not be imported.
     """
     if hasattr(value, "columns") and hasattr(value, "index"):
         labels = {"index": value.index, "columns": value.columns}
@@ -84,20 +91,23 @@ def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], An
 
 
 def round_up(value: float, spec: str = ".2f") -> str:
-    """Return a number as text that is never below it, for an epsilon or a delta that is promised.
+    """Return a number rounded up, as text, for the epsilon or the delta of a guarantee.
 
     Parameters
     ----------
     value : float
-        It counts as its shortest decimal form, so that 0.1 stays 0.1.
+        It is rounded from its shortest decimal form, so that 0.1 stays 0.1.
     spec : str
-        The digits to keep, as in a format string: ".2f" for two decimals, ".3g" for three significant digits.
+        The digits to keep, as in a format string: ".2f" for two decimals, ".3g" for
+        three significant digits.
 
     Examples
     --------
     >>> from dpsim.private import round_up
-    >>> round_up(1.11), round_up(1.1101), round_up(2.0000049, ".6g"), round_up(1.2e-9, ".1g")
-    ('1.11', '1.12', '2.00001', '2e-09')
+    >>> round_up(1.11), round_up(1.1101)
+    ('1.11', '1.12')
+    >>> round_up(2.0000049, ".6g"), round_up(1.2e-9, ".1g")
+    ('2.00001', '2e-09')
     """
     with decimal.localcontext(rounding=decimal.ROUND_CEILING):
         up = format(decimal.Decimal(repr(float(value))), spec)

@@ -1,4 +1,4 @@
-"""Random streams that depend only on the seed and the figure, not on workers, threads or other figures."""
+"""Random streams that do not depend on the number of workers or threads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Result = TypeVar("Result")
 
 
 def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
-    """Return the generator of one chunk of one figure, made from SeedSequence(seed, spawn_key=(crc32(name), chunk)).
+    """Return the generator for one chunk of the sample behind a figure.
 
-    Raises ValueError unless the seed and the chunk are integers of at least 0, and TypeError unless the name, which is
-    the name of the figure, is a string.
+    It is made from SeedSequence(seed, spawn_key=(crc32(name), chunk)), so that a new
+    figure changes no other figure. The seed and the chunk are integers of at least 0,
+    and the name, usually that of the figure, is a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {name!r}")
@@ -31,8 +32,11 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
 
 
 def private() -> np.random.Generator:
-    """Return a generator that nobody can predict: ChaCha20 with a new key of 256 bits from the operating system."""
-    import randomgen  # only a release needs it
+    """Return a generator that nobody can predict.
+
+    It is ChaCha20 with a new key of 256 bits from the operating system.
+    """
+    import randomgen  # here, because only a release needs it
 
     return np.random.Generator(
         randomgen.ChaCha(key=int.from_bytes(os.urandom(32), "little"), rounds=20)
@@ -40,7 +44,10 @@ def private() -> np.random.Generator:
 
 
 def threads() -> int:
-    """Return how many threads this process may use: OMP_NUM_THREADS if it is set, otherwise the number of its cores."""
+    """Return how many threads this process may use.
+
+    It is OMP_NUM_THREADS if that is set, and otherwise the number of cores.
+    """
     setting = os.environ.get("OMP_NUM_THREADS", "")
     return int(setting) if setting.isdigit() and int(setting) > 0 else cores()
 
@@ -59,14 +66,13 @@ def in_chunks(
     seed: int,
     name: str,
 ) -> list[Result]:
-    """Return work(size, rng) for each chunk of a sample of `total`, in order, on all available threads.
+    """Return work(size, rng) for each chunk of a sample of size `total`, in order.
 
-    Chunk i has `chunk` draws, and the last chunk has the remaining ones. Each chunk uses the stream (seed, name, i), so
-    the results do not depend on the number of threads. Raises ValueError unless total >= 0 and chunk >= 1.
+    A chunk has `chunk` elements, and the last one has the rest. Chunk i uses
+    stream(seed, name, i), so the results do not depend on the number of threads on
+    which the chunks are computed.
     """
-    stream(
-        seed, name
-    )  # refuses a wrong seed or name even when there is nothing to draw
+    stream(seed, name)  # checks both, even if total is 0
     total = checks.integer("total", total, 0)
     chunk = checks.integer("chunk", chunk, 1)
     sizes = [min(chunk, total - start) for start in range(0, total, chunk)]

@@ -290,7 +290,7 @@ def of_dirichlet(row):
             yield row.above("exact_epsilon", found, 1e-8)
             yield row.below("privacy_floor", accounting.privacy_floor(delta, **pair))
             if k > 1e-3:
-                bound = dirichlet.best_epsilon_bound(delta, k, n=3, **pair)
+                bound = dirichlet.theorem1.best_epsilon_bound(delta, k, n=3, **pair)
                 yield row.above("Theorem 1 with the best gamma", bound)
                 largest = accounting.calibrate_k(row.high, delta, **pair)
                 yield Claim("calibrate_k", largest, EQUAL, k, k, 1e-7)
@@ -314,7 +314,7 @@ def of_one_release(row):
         m = row.given["entries"]
         found = dirichlet.leaving_probability(p[:m], k, gamma=gamma)
         yield row.equal("leaving_probability", found, 1e-10)
-        lower, upper = dirichlet.delta_bounds(
+        lower, upper = dirichlet.theorem1_delta_bounds(
             k, eta=p[0], gamma=gamma, n=len(p), protected=m
         )
         yield row.below("delta_bounds, lower", lower, 0.01)
@@ -336,7 +336,7 @@ def of_posterior(row):
     case = {"alpha": alpha, "adjacency": row.about["adjacency"]}
     yield row.profile(
         "posterior_delta",
-        lambda at: accounting.posterior_delta(at, kappa=kappa, **case),
+        lambda at: accounting.dirichlet.posterior_delta(at, kappa=kappa, **case),
     )
     if row.quantity == "epsilon":
         delta = row.given["delta"]

@@ -1,4 +1,4 @@
-"""Privacy accounting: exact epsilon and delta, composition, the scales of noise, and audits by random draws."""
+"""Exact epsilon and delta, composition, the scale of noise, and bounds by sampling."""
 
 import lazy_loader as _lazy
 

@@ -3,7 +3,6 @@ from .dirichlet import (
     exact_epsilon as exact_epsilon,
     calibrate_k as calibrate_k,
     privacy_floor as privacy_floor,
-    posterior_delta as posterior_delta,
     calibrate_kappa as calibrate_kappa,
     posterior_floor as posterior_floor,
 )

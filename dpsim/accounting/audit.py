@@ -1,10 +1,12 @@
-"""Lower and upper bounds on delta(epsilon), proven from how often one event occurs among random draws.
+"""Bounds on delta(epsilon) from how often an event occurs in simulated releases.
 
-Let P and Q be the distributions of the release on two neighbours. A claim of delta at epsilon says that P(E) -
-e^epsilon Q(E) <= delta for every event E. Draws from both distributions prove a lower bound on the left side, and the
-claim is refuted when this bound is above delta. The event must be chosen before the draws. The best event is the set of
-outcomes that are more than e^epsilon times as likely under P as under Q. This event attains delta, so an upper bound on
-its left side is also an upper bound on delta.
+Let P and Q be the distributions of the release for two neighbours. A mechanism has
+delta at epsilon if P(E) - e^epsilon Q(E) <= delta for every event E. So a lower bound
+on the left side for a single event, which must be chosen before the releases are
+simulated, refutes every smaller delta. The left side is largest for the event that the
+outcome is more than e^epsilon times as likely under P as under Q. For this event it
+equals the exact delta of the two neighbours, so an upper bound on it is also an upper
+bound on that delta.
 """
 
 from __future__ import annotations
@@ -16,26 +18,26 @@ from dpsim import checks
 from dpsim.checks import Array
 from dpsim.numerics import special
 
-LARGEST_EPSILON = 700.0  # e^epsilon stays finite
-SMALLEST_ALPHA = (
-    1e-100  # far below it the inverse of the incomplete beta function fails
-)
-LARGEST_COUNT = 2**53  # counts are exact as floats
+LARGEST_EPSILON = 700.0  # up to it, e^epsilon is a float
+SMALLEST_ALPHA = 1e-100  # far below it, the inverse incomplete beta function fails
+LARGEST_COUNT = 2**53  # up to it, counts are exact as floats
 
 
 def clopper_pearson(
     hits: ArrayLike, draws: ArrayLike, alpha: float, *, name: str = "hits"
 ) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on a probability from how often its event occurred (Clopper and Pearson 1934).
+    """Return (lower, upper) bounds on a probability (Clopper and Pearson 1934).
 
     Parameters
     ----------
-    hits : array_like of int, in 0..draws; broadcasts with draws
+    hits : array_like of int, in 0..draws
+        How often the event occurred; broadcasts with draws.
     draws : array_like of int, in 1..2^53
     alpha : float, in [1e-100, 1/2]
-        The largest probability with which each of the two bounds may fail. At each bound the binomial tail is alpha, to
-        within a relative error of 1e-8.
-    name : str, the name of the hits in error messages
+        The largest probability with which each bound may be wrong. The binomial tail at
+        each bound is alpha, to within a relative error of 1e-8.
+    name : str
+        The name of the argument `hits` in error messages.
 
     Examples
     --------
@@ -49,16 +51,11 @@ def clopper_pearson(
         raise ValueError(
             f"{name} must be at most draws, got {float(np.max(hits - draws)):g} more"
         )
-    hits, draws = np.broadcast_arrays(hits, draws)
     missed = draws - hits
-    lower = np.where(
-        hits > 0, special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha), 0.0
-    )
-    upper = np.where(
-        missed > 0,
-        special.beta_upper_quantile(hits + 1.0, np.maximum(missed, 1.0), alpha),
-        1.0,
-    )
+    low = special.beta_quantile(np.maximum(hits, 1.0), missed + 1.0, alpha)
+    high = special.beta_upper_quantile(hits + 1.0, np.maximum(missed, 1.0), alpha)
+    lower = np.where(hits > 0, low, 0.0)
+    upper = np.where(missed > 0, high, 1.0)
     return checks.plain(lower), checks.plain(upper)
 
 
@@ -69,18 +66,20 @@ def delta_bounds(
     draws: ArrayLike,
     alpha: float,
 ) -> tuple[Array, Array]:
-    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) from how often E occurred in `draws` draws of each
-    distribution.
+    """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) for an event E.
 
-    For any event fixed before the draws, `lower` is a lower bound on delta(epsilon). If E is the event that the
-    likelihood ratio exceeds e^epsilon, `upper` is an upper bound on delta(epsilon). Each holds with probability at
-    least 1 - 2 alpha, so let alpha be the probability of error allowed over all tests, divided by twice the number of
-    bounds used.
+    The lower bound is also one on delta(epsilon). If E is the event that the likelihood
+    ratio exceeds e^epsilon, the upper bound is also one on the delta of these two
+    neighbours. Each bound holds with a probability of at least 1 - 2 alpha. So if all
+    bounds together may be wrong with probability beta, set alpha to beta divided by
+    twice their number.
 
     Parameters
     ----------
     epsilon : array_like, in [0, 700]; broadcasts with the hits
-    hits_p, hits_q, draws, alpha : as in `clopper_pearson`
+    hits_p, hits_q : array_like of int
+        How often E occurred among `draws` releases simulated for each neighbour.
+    draws, alpha : as in `clopper_pearson`
 
     Examples
     --------

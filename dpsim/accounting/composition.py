@@ -1,5 +1,4 @@
-"""Composition of releases of the Dirichlet mechanism and of the tempered posterior, with lower and upper bounds on
-delta and epsilon."""
+"""Composition of several releases of the Dirichlet mechanism."""
 
 from __future__ import annotations
 
@@ -23,16 +22,23 @@ from dpsim.accounting.dirichlet import (
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
-# Bounds on delta are moved apart by these margins, which cover the truncations and roundings of the convolutions.
-_SLACK, _RELATIVE_SLACK = 1e-12, 1e-10
-_TAIL = 1e-15  # the mass beyond the grids, and also that of all truncations; both count as infinite loss
+# The bounds on delta are moved apart by these margins, which cover the truncations and
+# the roundings of the convolutions.
+_SLACK = 1e-12
+_RELATIVE_SLACK = 1e-10
+# the probability beyond all grids, and also that of all truncations, whose loss is
+# infinite
+_TAIL = 1e-15
 _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
 class _Group(NamedTuple):
-    """Equal releases of a composition, with the integrals of `hockey_stick.loss_cells` for one of them, the mass beyond
-    the last cell, and the number of releases."""
+    """Several equal releases, in a `Composition`.
+
+    For one of them, p, up and q are the integrals of `hockey_stick.loss_cells`, and
+    tail is the probability beyond the last cell; times is the number of releases.
+    """
 
     p: Array
     up: Array
@@ -43,19 +49,21 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Composition:
-    """Several releases whose privacy losses add up, as discretised privacy loss distributions (made by `compose`).
+    """The privacy of several releases together, whose privacy losses add up.
 
-    The distribution `pessimistic` dominates the releases, because each loss is split between the two grid points around
-    it (connect the dots). The releases dominate `optimistic`, in which each cell is merged into one outcome and its
-    loss is rounded down to a grid. The offsets of all grids add up to `offset`. The true profile lies between the two,
-    and once the interval is small their gap is of the order of its square. Both bounds are proven in exact arithmetic.
-    A margin of 1e-12 in delta covers the rounding of the fast Fourier transforms, and bounds are rounded outward to
-    multiples of it, because further digits differ between processors.
+    It is made by `compose`, which puts the losses on a grid. The exact delta is between
+    that of the distribution `pessimistic`, in which each loss is split between the two
+    grid points around it, and that of `optimistic`, in which each cell of the grid is
+    one outcome. If the interval is small, the gap between the two is of the order of
+    its square. Both bounds are proven for exact arithmetic. Margins of 1e-12 and of
+    1e-10 relative cover the errors of the fast Fourier transforms. The bounds are
+    rounded outward to multiples of 1e-12, because further digits differ between
+    processors.
 
     Parameters
     ----------
     interval : float; the step of the grid of the losses, in nats
-    groups : tuple; releases of one kind and their number
+    groups : tuple; the kinds of releases, each with the number of its releases
     """
 
     interval: float
@@ -63,22 +71,27 @@ class Composition:
 
     @cached_property
     def pessimistic(self) -> pld_pmf.DensePLDPmf:
-        """The distribution that gives upper bounds."""
-        made = [
-            (_connect_the_dots(g.p, g.up, g.tail, self.interval), g.times)
-            for g in self.groups
+        """The distribution that gives upper bounds; it dominates the releases."""
+        pmfs = [
+            _connect_the_dots(g.p, g.up, g.tail, self.interval) for g in self.groups
         ]
-        return _composed(made)
+        return _composed(pmfs, self.groups)
 
     @cached_property
     def optimistic(self) -> tuple[pld_pmf.DensePLDPmf, float]:
-        """The distribution that gives lower bounds, and the total offset of its losses."""
-        made = [(*_merged_cells(g.p, g.q, self.interval), g.times) for g in self.groups]
-        offset = sum(times * shifted for _, shifted, times in made)
-        return _composed([(pmf, times) for pmf, _, times in made]), offset
+        """The distribution that gives lower bounds, and the total offset of its losses.
+
+        The releases dominate it. Its true losses are those of the grid plus the offset.
+        """
+        merged = [_merged_cells(g.p, g.q, self.interval) for g in self.groups]
+        offset = sum(g.times * own for g, (_, own) in zip(self.groups, merged))
+        return _composed([pmf for pmf, _ in merged], self.groups), offset
 
     def delta(self, epsilon: ArrayLike) -> Array:
-        """Return an upper bound on delta at epsilon >= 0 (any shape), which is meaningful above 1e-11."""
+        """Return an upper bound on delta at epsilon >= 0 (any shape).
+
+        It is close to the exact delta only if that is above 1e-11.
+        """
         return _each(self._upper, checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
     def delta_bounds(self, epsilon: ArrayLike) -> tuple[Array, Array]:
@@ -87,54 +100,48 @@ class Composition:
         return _each(self._lower, epsilon), _each(self._upper, epsilon)
 
     def epsilon(self, delta: ArrayLike) -> Array:
-        """Return an upper bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(
-            lambda d: self._inverse(self._upper, d, 1),
-            checks.real("delta", delta, 10.0 * _SLACK, 1.0),
-        )
+        """Return an upper bound on epsilon at delta in [1e-11, 1] (any shape)."""
+        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
+        return _each(lambda d: self._inverse(self._upper, d, 1), delta)
 
     def epsilon_lower_bound(self, delta: ArrayLike) -> Array:
-        """Return a lower bound on the smallest epsilon >= 0 at delta in [1e-11, 1] (any shape)."""
-        return _each(
-            lambda d: self._inverse(self._lower, d, -1),
-            checks.real("delta", delta, 10.0 * _SLACK, 1.0),
-        )
+        """Return a lower bound on epsilon at delta in [1e-11, 1] (any shape)."""
+        delta = checks.real("delta", delta, 10.0 * _SLACK, 1.0)
+        return _each(lambda d: self._inverse(self._lower, d, -1), delta)
 
     def _lower(self, epsilon: float) -> float:
-        """Return a proven lower bound on delta, which is the delta of the optimistic grid less the possible errors of
-        its transforms."""
         pmf, offset = self.optimistic
         delta = pmf.get_delta_for_epsilon(epsilon - offset)
-        return max(
-            0.0, math.floor((delta * (1.0 - _RELATIVE_SLACK) - _SLACK) * 1e12) / 1e12
-        )
+        certain = delta * (1.0 - _RELATIVE_SLACK) - _SLACK
+        return max(0.0, math.floor(certain * 1e12) / 1e12)
 
     def _upper(self, epsilon: float) -> float:
         delta = self.pessimistic.get_delta_for_epsilon(epsilon)
-        return min(
-            1.0, math.ceil((delta * (1.0 + _RELATIVE_SLACK) + _SLACK) * 1e12) / 1e12
-        )
+        certain = delta * (1.0 + _RELATIVE_SLACK) + _SLACK
+        return min(1.0, math.ceil(certain * 1e12) / 1e12)
 
     def _inverse(
         self, bound: Callable[[float], float], delta: float, side: int
     ) -> float:
-        """Return the last epsilon found with bound <= delta (side 1) or >= delta (side -1), and 0 if bound(0) <= delta.
+        """Return the epsilon at which a falling bound on delta is `delta`, or 0.
 
-        The result is on the safe side, because there an upper bound on delta is at most `delta`, and a lower bound is
-        still at least `delta`.
+        With side 1 the bound is at most `delta` there, so for an upper bound on delta
+        the result is rounded up. With side -1 it is at least `delta`, so for a lower
+        bound the result is rounded down.
         """
-        low, high = 0.0, self.interval
+        low = 0.0
+        high = self.interval
         if bound(low) <= delta:
             return 0.0
         while bound(high) > delta:
-            low, high = high, 2.0 * high
+            low = high
+            high = 2.0 * high
+
+        def excess(epsilon: float) -> float:
+            return side * math.log(max(bound(epsilon), 1e-300) / delta)
+
         kept, broken = (high, low) if side > 0 else (low, high)
-        return search.last_kept(
-            lambda at: side * math.log(max(bound(at), 1e-300) / delta),
-            kept,
-            broken,
-            1e-4 * self.interval,
-        )
+        return search.last_kept(excess, kept, broken, 1e-4 * self.interval)
 
 
 def compose(
@@ -145,15 +152,20 @@ def compose(
     count: ArrayLike = 1,
     interval: float | None = None,
 ) -> Composition:
-    """Return the `Composition` of `count` releases for each k. These may be independent releases, or rows of one
-    release that differ at once.
+    """Return the `Composition` of several releases of Dir(k p).
+
+    They may be independent releases, or rows of one matrix in all of which neighbours
+    differ.
 
     Parameters
     ----------
-    k, shift, eta : array_like, as in `accounting.exact_delta`; broadcast; each entry describes a group of releases
-    count : array_like of int; number of releases in each group, at least 1, and at most 10,000 in all
+    k, shift, eta : array_like, as in `accounting.exact_delta`; arguments broadcast
+        Each entry describes a group of equal releases.
+    count : array_like of int
+        The number of releases in each group, at least 1, and at most 10,000 in all.
     interval : float, optional
-        The step of the grid of the losses, in nats; None means 1/500 of a typical standard deviation of one loss.
+        The step of the grid of the losses, in nats. None means 1/500 of a typical
+        standard deviation of one loss. It is increased if the grid would be too large.
 
     Examples
     --------
@@ -161,20 +173,13 @@ def compose(
     2.57
     """
     eta, shift = minimum_and_shift(eta, shift)
-    return _compose(*beta_parameters("k", k, eta, shift), count, interval)
-
-
-def _compose(
-    a: Array, t: Array, count: ArrayLike, interval: float | None
-) -> Composition:
-    """Return the composition of many releases; equal ones are grouped, so that each kind is put on the grid once."""
-    a, t, count = (
-        array.ravel()
-        for array in np.broadcast_arrays(a, t, checks.integers("count", count, 1))
-    )
+    a, t = beta_parameters("k", k, eta, shift)
+    counts = checks.integers("count", count, 1)
+    # equal releases are counted, so that each kind is put on the grid once
     groups: dict[tuple[float, float], int] = {}
-    for pair, times in zip(zip(a.tolist(), t.tolist()), count.tolist()):
-        groups[pair] = groups.get(pair, 0) + times
+    for *each, times in np.broadcast(a, t, counts):
+        pair = (float(each[0]), float(each[1]))
+        groups[pair] = groups.get(pair, 0) + int(times)
     total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
         variance = sum(
@@ -192,29 +197,29 @@ def _compose(
     interval = max(interval, max(ends.values()) / _LARGEST_GRID)
     cells = []
     for pair, times in groups.items():
-        p, up, q = hockey_stick.loss_cells(
-            *pair, interval, math.ceil(ends[pair] / interval) + 1
-        )
+        number = math.ceil(ends[pair] / interval) + 1
+        p, up, q = hockey_stick.loss_cells(*pair, interval, number)
         tail = max(0.0, float(betainc(pair[0], sum(pair), 0.5)) - p.sum())
         cells.append(_Group(p, up, q, tail, times))
     return Composition(interval, tuple(cells))
 
 
-def _composed(pmfs: list[tuple[pld_pmf.DensePLDPmf, int]]) -> pld_pmf.DensePLDPmf:
-    """Return the composition of pmfs, each of which is repeated the number of times given with it."""
+def _composed(
+    pmfs: list[pld_pmf.DensePLDPmf], groups: tuple[_Group, ...]
+) -> pld_pmf.DensePLDPmf:
+    """Return the composition of the releases of all groups, given one pmf for each."""
     cut = _TAIL / len(pmfs)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # the truncation bounds overflow where they do not bind
-        return _convolved([_repeated(pmf, times, cut) for pmf, times in pmfs], cut)
-
-
-def _repeated(pmf: pld_pmf.DensePLDPmf, times: int, cut: float) -> pld_pmf.DensePLDPmf:
-    return pmf if times == 1 else pmf.self_compose(times, cut)
+    # the bounds of the truncation overflow where they are not attained
+    with np.errstate(over="ignore", invalid="ignore"):
+        repeated = [
+            pmf if group.times == 1 else pmf.self_compose(group.times, cut)
+            for pmf, group in zip(pmfs, groups)
+        ]
+        return _convolved(repeated, cut)
 
 
 def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
-    """Return the composition of all distributions, which are convolved in pairs."""
+    """Return the composition of all distributions, those of each half separately."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
@@ -224,43 +229,43 @@ def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDP
 def _connect_the_dots(
     p: Array, up: Array, tail: float, interval: float
 ) -> pld_pmf.DensePLDPmf:
-    """Return the tightest dominating distribution on the grid (Doroshenko et al. 2022, Algorithm 1).
+    """Return the tightest dominating distribution on the grid.
 
-    Of the mass p in a cell, the part `up` goes to the upper end of the cell, so that the other distribution keeps its
-    mass. The loss -x has e^-x times the mass of the loss x. The mass `tail` has infinite loss, and the remaining mass
-    has loss 0.
+    It is that of Doroshenko et al. 2022, Algorithm 1 ("connect the dots"). Of the
+    probability p of a cell, the part `up` moves to the cell's upper end. The loss -x is
+    e^-x times as probable as the loss x. The probability `tail` has infinite loss, and
+    what remains has loss 0.
     """
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
     zero = max(0.0, 1.0 - tail - positive.sum() - negative.sum())
-    return pld_pmf.DensePLDPmf(
-        interval, -p.size, np.concatenate([negative, [zero], positive]), tail, True
-    )
+    masses = np.concatenate([negative, [zero], positive])
+    return pld_pmf.DensePLDPmf(interval, -p.size, masses, tail, True)
 
 
 def _merged_cells(
     p: Array, q: Array, interval: float
 ) -> tuple[pld_pmf.DensePLDPmf, float]:
-    """Return a dominated distribution in which each cell is one outcome at its index, and the offset of its losses.
+    """Return a dominated distribution and the offset of its losses.
 
-    q is relative to e^(-i interval), so log(p/q) is the loss of the cell above i interval.
+    Each cell is one outcome, whose loss is rounded down to the index of the cell times
+    the interval, plus the offset. Since q is relative to e^(-i interval), log(p/q) is
+    the loss of cell i minus i interval.
     """
-    p = np.where(p > 1e-100, p, 0.0)  # dropping mass keeps it dominated
-    share = np.divide(
-        q, p, out=np.full(p.size, math.exp(-0.5 * interval)), where=p > 0.0
-    )
+    p = np.where(p > 1e-100, p, 0.0)  # without an outcome, it is still dominated
+    middle = np.full(p.size, math.exp(-0.5 * interval))
+    share = np.divide(q, p, out=middle, where=p > 0.0)
     loss = -np.log(np.maximum(share, 1e-300))
-    reach = min(
-        0.5 * interval, float(np.abs(loss - 0.5 * interval).max())
-    )  # a cell's loss stays in the cell
-    masses = np.concatenate([(np.exp(-interval * np.arange(p.size)) * q)[::-1], p])
-    return pld_pmf.DensePLDPmf(
-        interval, -p.size, masses, 0.0, False
-    ), 0.5 * interval - reach
+    # the loss of a cell is in the cell, so it is at most half an interval from the
+    # middle
+    reach = min(0.5 * interval, float(np.abs(loss - 0.5 * interval).max()))
+    negative = (np.exp(-interval * np.arange(p.size)) * q)[::-1]
+    masses = np.concatenate([negative, p])
+    pmf = pld_pmf.DensePLDPmf(interval, -p.size, masses, 0.0, False)
+    return pmf, 0.5 * interval - reach
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
-    """Return the values of the function at each number of an array."""
-    return np.array([function(float(value)) for value in values.flat]).reshape(
-        values.shape
-    )[()]
+    """Return the value of the function at each number of an array."""
+    results = np.array([function(value) for value in values.ravel().tolist()])
+    return checks.plain(results.reshape(values.shape))

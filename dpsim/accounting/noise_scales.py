@@ -1,8 +1,6 @@
-"""The smallest Gaussian and Laplace noise for a target when neighbours differ in some rows of a matrix, by b/2 in two
-entries of each.
+"""The smallest Gaussian and Laplace noise that makes a transition matrix private.
 
-Gaussian scales come from dp-accounting and are rounded up. For Laplace noise on one row, delta has a closed form here.
-For several rows dp-accounting adds the losses on a grid, and the result is right to three or four digits.
+In each row in which neighbours differ, they differ by b/2 in two entries.
 """
 
 from __future__ import annotations
@@ -18,24 +16,26 @@ from dpsim import checks
 from dpsim.numerics import search
 
 CELLS = (
-    200_000  # of the grid on which the losses of many Laplace variables are rounded up
+    200_000  # of the grid on which the losses of several Laplace variables are added
 )
-MARGIN = 1e-10  # relative, by which a Gaussian scale is rounded up
-SMALLEST_TAIL_SHARE = 1e-4  # of delta in P(loss > epsilon); below it, digits cancel in dp-accounting's difference
+MARGIN = 1e-10  # the relative amount by which a Gaussian scale is rounded up
+# delta / P(loss > epsilon); below it, digits cancel in dp-accounting's difference
+SMALLEST_TAIL_SHARE = 1e-4
 
 
 def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
-    """Return the smallest sigma for which Gaussian noise on every entry is (epsilon, delta)-private (Balle and Wang
-    2018, Theorem 8). It comes from dp-accounting and is rounded up by a factor of 1 + 1e-10.
+    """Return the smallest sigma for which Gaussian noise is (epsilon, delta)-private.
 
-    If epsilon is so small that delta is a difference of two nearly equal numbers, ValueError is raised.
+    The noise is added to every entry (Balle and Wang 2018, Theorem 8). The scale is
+    computed with dp-accounting and rounded up by a factor of 1 + 1e-10. Raises
+    ValueError if delta is so small that it is a difference of two nearly equal numbers.
 
     Parameters
     ----------
-    epsilon : float, at least 0
+    epsilon : float, in [0, 10000]
     delta : float, in (0, 1)
-    b : float, in (0, 1]; how far a row may move in 1-norm, in two entries
-    rows : int, at least 1; how many rows move at once
+    b : float, in (0, 1]; the distance in 1-norm between two neighbours in one row
+    rows : int, at least 1; the number of rows in which neighbours differ
 
     Examples
     --------
@@ -47,11 +47,11 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
     rows = checks.integer("rows", rows, 1)
     sigma = gaussian_mechanism.get_sigma_gaussian(epsilon, delta)
-    if math.log(delta) - float(log_ndtr(0.5 / sigma - epsilon * sigma)) < math.log(
-        SMALLEST_TAIL_SHARE
-    ):
+    log_tail = float(log_ndtr(0.5 / sigma - epsilon * sigma))
+    if math.log(delta) - log_tail < math.log(SMALLEST_TAIL_SHARE):
         raise ValueError(
-            f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: its digits cancel"
+            f"delta must be larger for epsilon = {epsilon:g}, got {delta:g}: "
+            "its digits cancel"
         )
     return b * math.sqrt(rows / 2) * sigma * (1.0 + MARGIN)
 
@@ -59,17 +59,16 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 def laplace_delta(
     epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS
 ) -> float:
-    """Return delta(epsilon) of Laplace noise on every entry.
+    """Return the delta of Laplace noise on every entry.
 
-    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) / 2, or 0 if v < 0. For more rows
-    it is an upper bound: 2 * rows losses are rounded up to a grid with this number of cells and convolved.
+    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) /
+    2, or 0 if v < 0. For more rows it is an upper bound, for which the 2 * rows losses
+    are rounded up to a grid with `cells` cells and convolved.
     """
     if epsilon >= rows * b / scale:
         return 0.0
     if rows == 1:
-        v = min(
-            0.5 * (b / scale - epsilon), 1e3
-        )  # beyond it, delta is 1 to the last bit
+        v = min(0.5 * (b / scale - epsilon), 1e3)  # where delta is 1 to the last bit
         return -math.expm1(-v) - 0.5 * v * math.exp(-v)
     interval = rows * b / scale / cells
     one = privacy_loss_distribution.from_laplace_mechanism(
@@ -79,8 +78,11 @@ def laplace_delta(
 
 
 def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
-    """Return the smallest scale, rounded up, for which Laplace noise on every entry is (epsilon, delta)-private. It is
-    never above rows b / epsilon, at which delta is 0.
+    """Return the smallest scale for which Laplace noise is (epsilon, delta)-private.
+
+    The noise is added to every entry. The scale is rounded up. For several rows it is
+    larger than the exact one, from which it differs in the third or fourth digit. It is
+    at most about rows b / epsilon, at which delta is 0.
 
     Parameters
     ----------
@@ -97,12 +99,10 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     rows = checks.integer("rows", rows, 1)
 
     root = math.log(b * math.sqrt(rows / 2))
-    for cells, step in (
-        (CELLS // 20, 1.0),
-        (CELLS, 1e-4),
-    ):  # a coarse grid says where to look
+    # a coarse grid first finds where to search on the fine one
+    for cells, step in ((CELLS // 20, 1.0), (CELLS, 1e-4)):
 
-        @cache  # one evaluation of the fine grid takes a tenth of a second
+        @cache  # an evaluation on the fine grid takes a tenth of a second
         def excess(log_scale: float, cells: int = cells) -> float:
             return laplace_delta(epsilon, math.exp(log_scale), b, rows, cells) - delta
 

@@ -1,4 +1,4 @@
-"""Dirichlet mechanisms for probability vectors and transition matrices."""
+"""The Dirichlet mechanism for probability vectors and transition matrices."""
 
 import lazy_loader as _lazy
 

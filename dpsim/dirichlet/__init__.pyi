@@ -6,10 +6,9 @@ from .mechanism import (
     dirichlet_mechanism as dirichlet_mechanism,
 )
 from .theorem1 import (
-    epsilon_bound as epsilon_bound,
-    delta_bounds as delta_bounds,
+    theorem1_vector_epsilon as theorem1_vector_epsilon,
+    theorem1_delta_bounds as theorem1_delta_bounds,
     leaving_probability as leaving_probability,
-    best_epsilon_bound as best_epsilon_bound,
     extreme_points as extreme_points,
     delta_monte_carlo as delta_monte_carlo,
 )
@@ -23,10 +22,10 @@ from .accuracy import (
     monte_carlo_error as monte_carlo_error,
 )
 from .matrix import (
-    theorem1_epsilon as theorem1_epsilon,
+    theorem1_matrix_epsilon as theorem1_matrix_epsilon,
     theorem1_k as theorem1_k,
 )
-from .data import (
+from .from_counts import (
     rows as rows,
     private_counts as private_counts,
     row_privacy as row_privacy,
@@ -44,7 +43,7 @@ from . import (
     theorem1 as theorem1,
     accuracy as accuracy,
     matrix as matrix,
-    data as data,
+    from_counts as from_counts,
     stationary as stationary,
     private_matrix as private_matrix,
 )

@@ -1,4 +1,4 @@
-"""The accuracy of the Dirichlet mechanism: exact expected errors, and the published bounds on them."""
+"""The expected errors of the Dirichlet mechanism, and the published bounds on them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from dpsim.numerics.special import (
 
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
-    """Return E KL(p || x) for x ~ Dir(k p) in nats, shape (...), to within a relative error of 1e-13 (Benvenuti et al.
-    2026, Theorem 2).
+    """Return the exact E KL(p || x) in nats for x ~ Dir(k p), shape (...).
+
+    The formula is Theorem 2 of Benvenuti et al. 2026. The relative error is at most
+    1e-13.
 
     Parameters
     ----------
-    p, k : array_like, as in `dirichlet_mechanism`; zero entries of p contribute nothing
+    p, k : array_like, as in `dirichlet_mechanism`
 
     Examples
     --------
@@ -42,14 +44,15 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
 
 
 def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact expected divergence E K(P || P~) in nats of a private chain, which is the mean of `expected_kl`
-    over the rows weighted by the stationary distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4,
-    equation 18).
+    """Return the exact expected divergence E K(P || P~) in nats of a private chain.
+
+    It is the mean of `expected_kl` over the rows, weighted by the stationary
+    distribution of P (Benvenuti et al. 2026, Definition 8 and Lemma 4, equation 18).
 
     Parameters
     ----------
-    P : array_like, shape (n, n); irreducible; its zero entries stay zero in the release
-    k : array_like, shape (n,) or (); the parameter k_i of each row's draw from Dir(k_i P_i)
+    P : array_like, shape (..., n, n); a transition matrix with one closed class
+    k : array_like, shape (..., n) or (); row i of the private chain P~ is Dir(k_i P_i)
 
     Examples
     --------
@@ -58,24 +61,24 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     """
     P = checks.real("P", P, 0.0)
     pi = markov.stationary_distribution(P)
-    k = checks.fitted(
-        "k", checks.real("k", k, 0.0, LARGEST_K, open_low=True), P.shape[:-1]
-    )
+    k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
+    k = checks.fitted("k", k, P.shape[:-1])
     return checks.plain((pi * expected_kl(P, k)).sum(axis=-1))
 
 
 def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the bound in nats on E KL over all databases of N records (Benvenuti et al. 2026, Corollary 1).
+    """Return the largest E KL(p || x) in nats over all databases of N records.
 
-    It is the exact value for the worst database, which has one record in each of n-1 categories and N-n+1 in the last,
-    because x (log x - psi(k x)) is convex.
+    It is the bound of Benvenuti et al. 2026, Corollary 1. The worst database has one
+    record in each of n-1 categories and N-n+1 in the last one, because
+    x (log x - psi(k x)) is convex.
 
     Parameters
     ----------
-    categories : array_like
-        n, at least 1; each category has at least one of the records. Arrays broadcast.
-    N : array_like; records, at least n
-    k : array_like, above 0
+    categories : array_like, at least 1; arguments broadcast
+        The number n of categories, each of which has at least one record.
+    N : array_like, at least n; the number of records
+    k : array_like, in [1e-290, 1e300]
 
     Examples
     --------
@@ -86,19 +89,20 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     N = checks.real("N", N, 1.0)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        raise ValueError(
-            f"N must be at least categories, got {np.broadcast_arrays(N, n)[0][n > N][0]:g}"
-        )
-    rare, common = 1.0 / N, (N - n + 1.0) / N
-    rest = common * log_minus_psi(k * common)
-    return checks.plain(
-        (n - 1.0) * rare * log_minus_psi(k * rare) + rest - log_minus_psi(k)
-    )
+        few = np.broadcast_arrays(N, n)[0][n > N][0]
+        raise ValueError(f"N must be at least categories, got {few:g}")
+    rare = 1.0 / N
+    common = (N - n + 1.0) / N
+    of_rare = (n - 1.0) * rare * log_minus_psi(k * rare)
+    of_common = common * log_minus_psi(k * common)
+    return checks.plain(of_rare + of_common - log_minus_psi(k))
 
 
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
-    """Return the exact expected error E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n), which is 2 p^(kp)
-    (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et al. 2026, Lemma 7, equation 95).
+    """Return the exact errors E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n).
+
+    For an entry p it is 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et al. 2026,
+    Lemma 7, equation 95).
 
     Parameters
     ----------
@@ -116,12 +120,14 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the bound Gamma(k) 2^(1-k) / (k Gamma(k/2)^2) on E ``|x_i - p_i|`` for every p, which is attained at p_i =
-    1/2 (Fallin et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
+    """Return the largest E ``|x_i - p_i|`` over all p, in the shape of k.
+
+    It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained for p_i = 1/2 (Fallin
+    et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
 
     Parameters
     ----------
-    k : array_like, above 0
+    k : array_like, in [1e-290, 1e300]
 
     Examples
     --------
@@ -133,14 +139,16 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 
 
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
-    """Return the logarithm of the lower bound on E ``|x_i - p_i|`` of Benvenuti et al. 2026, Lemma 8, equation 97. The
-    bound holds, but for the k of the paper it is far below the exact value.
+    """Return the logarithm of a lower bound on the expected error E ``|x_i - p_i|``.
+
+    The bound is that of Benvenuti et al. 2026, Lemma 8, equation 97. It holds, but for
+    the paper's k it is far below the exact error.
 
     Parameters
     ----------
-    n : int, at least 2; categories
-    N : array_like; records, at least n
-    k : array_like, above 0
+    n : int, at least 2; the number of categories
+    N : array_like, at least n; the number of records
+    k : array_like, in [1e-290, 1e300], with k / N of at least 1e-300
 
     Examples
     --------
@@ -150,27 +158,27 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     n = checks.integer("n", n, 2)
     N = checks.real("N", N, float(n))
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
-    one, others = 1.0 / N, (n - 1.0) / N
+    one = 1.0 / N
+    others = (n - 1.0) / N
     checks.real("k / N", k * one, SMALLEST_BETA)
     powers = k * (1.0 - others) * np.log(one) + k * (1.0 - one) * np.log(others)
-    return checks.plain(
-        np.log(2.0) + powers - np.log(k) - log_beta(k * one, k * others)
-    )
+    logs = np.log(2.0) + powers - np.log(k)
+    return checks.plain(logs - log_beta(k * one, k * others))
 
 
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
-    """Return the exact mean of ``|delta_hat - delta|`` / delta for the estimate of `delta_monte_carlo`, in the shape of
-    draws.
+    """Return the exact expected relative error of `delta_monte_carlo`.
 
-    The number of hits at each vertex is binomial. So the distribution function of the largest estimate is that of a
-    single estimate, raised to the power of `vertices`. For one vertex and many draws the error is about sqrt(2 (1 -
-    delta) / (pi delta draws)).
+    It is E ``|delta_hat - delta|`` / delta, in the shape of draws. Each vertex has a
+    binomial number of hits, so the distribution function of the largest estimate is
+    that of one estimate, raised to the power of `vertices`. For one vertex and many
+    draws the error is about sqrt(2 (1 - delta) / (pi delta draws)).
 
     Parameters
     ----------
-    delta : float, in (0, 1); the probability at each vertex
-    draws : int or array_like of int, at least 1; for each vertex
-    vertices : int, at least 1; equal vertices, whose largest estimate is taken
+    delta : float, in (0, 1); the exact probability, equal at all vertices
+    draws : int or array_like of int, at least 1; the number of draws for each vertex
+    vertices : int, at least 1; the number of vertices
 
     Examples
     --------
@@ -185,20 +193,20 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
 
 
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
-    """Return E|M - m| / m, where m = draws delta and M is the largest of some binomial counts.
+    """Return E|M - m| / m, where m = draws delta and M is the largest number of hits.
 
-    It is the sum of P(M < j) up to m and of P(M >= j) beyond, with the first term of each weighted by its distance to
-    m. All terms have the same sign, so nothing cancels and the result is accurate for any delta.
+    E|M - m| is the sum of P(M < j) over the integers j up to m, and of P(M >= j) over
+    those above m, where the term of each sum that is nearest to m is weighted by its
+    distance from m. All terms are positive, so nothing cancels for any delta.
     """
     mean = draws * delta
     first = int(mean) + 1
-    reach = 12.0 * np.sqrt(mean) + 60.0  # counts further out weigh less than 1e-16
+    reach = 12.0 * np.sqrt(mean) + 60.0  # the terms further out are below 1e-16
     above = np.arange(first, int(min(mean + reach, draws)) + 1)
     below = np.arange(int(max(mean - reach, 0)), first)
-    with np.errstate(
-        divide="ignore"
-    ):  # P(count >= j) = 1 gives log 0 = -inf, as it should
-        reached = -np.expm1(vertices * np.log1p(-binom.sf(above - 1, draws, delta)))
+    one_reaches = binom.sf(above - 1, draws, delta)
+    with np.errstate(divide="ignore"):  # log 0 = -inf is right if the probability is 1
+        reached = -np.expm1(vertices * np.log1p(-one_reaches))
     missed = binom.cdf(below, draws, delta) ** vertices
     ahead = reached[1:].sum() + (first - mean) * reached[:1].sum()
     behind = missed[:-1].sum() + (mean - (first - 1)) * missed[-1]

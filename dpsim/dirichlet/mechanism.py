@@ -1,4 +1,4 @@
-"""Exact draws of the Dirichlet mechanism, which are made in log space if parameters are small."""
+"""The Dirichlet mechanism: exact samples of Dirichlet distributions, in log space."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from numpy.typing import ArrayLike
 from dpsim import checks
 from dpsim.checks import Array
 
-SMALLEST_PARAMETER = 1e-290  # below it the logarithms of a draw would overflow
+SMALLEST_PARAMETER = 1e-290  # below it, the logarithms of a draw would overflow
 LARGEST_K = 1e300
-LARGEST_K_OF_DELTA = 1e12  # the tail's series takes up to 10 sqrt(k) terms
-LOG_SPACE_BELOW = (
-    0.1  # Gamma(a) leaves the range of a float with probability about exp(-745 a)
-)
+LARGEST_K_OF_DELTA = 1e12  # because the series of the tail has up to 10 sqrt(k) terms
+# A draw of Gamma(a) is below the smallest float with probability about exp(-745 a).
+LOG_SPACE_BELOW = 0.1
 
 
 def dirichlet_mechanism(
@@ -29,22 +28,25 @@ def dirichlet_mechanism(
     rng: np.random.Generator | int | None = None,
     log: bool = False,
 ) -> Array:
-    """Return independent draws of Dir(k p), the Dirichlet mechanism, shape ``(*size, ..., n)``, one row for each
-    leading index of p (Benvenuti et al. 2026, Definition 5; Fallin et al. 2023, Definition 6).
+    """Return draws of Dir(k p), shape ``(*size, ..., n)``, one for each row of p.
 
-    Each draw sums to one up to n rounding errors. A row with a parameter k p_i below 0.1 is drawn in log space, so that
-    its left tail is accurate down to the smallest float, 5e-324. An entry below that is 0.0.
+    This is the Dirichlet mechanism (Benvenuti et al. 2026, Definition 5; Fallin et al.
+    2023, Definition 6). Each draw sums to 1 up to n rounding errors. If a row has a
+    parameter k p_i below 0.1, it is sampled in log space, so the left tail is right
+    down to the smallest float, 5e-324. Entries below that are 0.0.
 
     Parameters
     ----------
-    p : array_like, shape (..., n); probability vectors, whose zero entries stay exactly zero
-    k : array_like
-        In (0, 1e300], a number or an array that broadcasts with the leading axes of p (one k per row of a matrix).
-    size : int or sequence of int, optional
-    rng : Generator, int or None
+    p : array_like, shape (..., n)
+        Probability vectors. Entries that are 0 are also 0 in the draws.
+    k : array_like, in (0, 1e300]
+        It broadcasts with the leading axes of p, so each row may have its own k.
+    size : int or sequence of int, optional; the number of draws of each row
+    rng : numpy.random.Generator or int, optional
+        None means a new generator, seeded by the operating system.
     log : bool
-        True returns the logarithms, which are finite wherever p is positive, although most are below -1e5 at k p_i =
-        1e-6.
+        Whether to return logarithms of the entries, which are finite wherever p is
+        positive. For k p_i = 1e-6, most of them are below -1e5.
 
     Examples
     --------
@@ -62,17 +64,21 @@ def dirichlet_mechanism(
 
 
 def gamma_constants(rows: Array) -> tuple[Array, Array, Any]:
-    """Return the offset and scale of `_gamma` for each parameter, and a mask of the rows that are drawn in
-    logarithms."""
-    offset = (
-        np.where(rows < 1.0, rows + 1.0, rows) - 1.0 / 3.0
-    )  # `_draw` undoes the increase by 1
+    """Return the offset and scale of `_gamma` for each parameter, and a mask of rows.
+
+    The mask marks the rows that are sampled in logarithms.
+    """
+    raised = np.where(rows < 1.0, rows + 1.0, rows)  # `_draw` corrects for the 1
+    offset = raised - 1.0 / 3.0
     in_logs = np.where(rows > 0.0, rows, np.inf).min(axis=-1) < LOG_SPACE_BELOW
     return offset, 1.0 / np.sqrt(9.0 * offset), in_logs
 
 
 def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return p, k[..., None] and the broadcast product k p, and raise ValueError unless they are in range."""
+    """Return p, k[..., None] and the parameters k p, shape (..., n).
+
+    Raises ValueError if p, k or a parameter is out of range.
+    """
     p = checks.simplex("p", p)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     try:
@@ -83,52 +89,52 @@ def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Arra
         ) from None
     if ((parameters < SMALLEST_PARAMETER) & (p > 0.0)).any():
         raise ValueError(
-            f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, got {k.min():g}"
+            f"k must be at least {SMALLEST_PARAMETER:g} / p_i at positive p_i, "
+            f"got {k.min():g}"
         )
     return p, k[..., None], parameters
 
 
-@njit(
-    inline="always"
-)  # a call would count references to the generator, which takes as long as the draw
+# inline, because counting the references to the generator in a call takes as long as
+# the draw itself
+@njit(inline="always")
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
-    """Return a draw of Gamma(offset + 1/3) by Marsaglia and Tsang (2000), exact for offset >= 2/3."""
+    """Return a draw of Gamma(offset + 1/3) for offset >= 2/3.
+
+    The method of Marsaglia and Tsang (2000) is exact. The scale is 1 / sqrt(9 offset).
+    """
     while True:
         x = rng.standard_normal()
         v = 1.0 + scale * x
         if v > 0.0:
             v = v * v * v
             u = 1.0 - rng.random()
-            squeeze = 1.0 - 0.0331 * x * x * x * x
-            if u < squeeze or math.log(u) < 0.5 * x * x + offset * (
-                1.0 - v + math.log(v)
-            ):
-                break
-    return offset * v
+            if u < 1.0 - 0.0331 * x * x * x * x:
+                return offset * v
+            if math.log(u) < 0.5 * x * x + offset * (1.0 - v + math.log(v)):
+                return offset * v
 
 
 @njit(inline="always")
 def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-untyped-def]
-    """Fill x with one Dirichlet draw, or with its logarithms. If `in_logs`, the Gamma draws that are normalised are
-    stored as logarithms minus the largest one.
+    """Fill x with one Dirichlet draw, or with its logarithms if `logs`.
 
-    For a parameter a below 1 the draw is G(a) = G(a + 1) U^(1/a), where -log U is exponential, which is exact however
-    small a is.
+    The draw consists of normalised Gamma variables, which are computed in log space if
+    `in_logs`. For a < 1, Gamma(a) is sampled as Gamma(a + 1) times U^(1/a), where U is
+    uniform, which is exact however small a is.
     """
-    top, total = -np.inf, 0.0
+    top = -np.inf
+    total = 0.0
     for j in range(x.size):
         a = parameters[j]
         x[j] = -np.inf if in_logs else 0.0
         if a > 0.0:
             g = _gamma(rng, offset[j], scale[j])
             power = rng.standard_exponential() / a if a < 1.0 else 0.0
-            x[j] = (
-                math.log(g) - power
-                if in_logs
-                else g
-                if a >= 1.0
-                else g * math.exp(-power)
-            )
+            if in_logs:
+                x[j] = math.log(g) - power
+            else:
+                x[j] = g if a >= 1.0 else g * math.exp(-power)
             top = max(top, x[j])
             total += x[j]
     if in_logs:
@@ -145,7 +151,7 @@ def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-
 
 @njit(cache=True, nogil=True)
 def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
-    """Fill out (draws, rows, n) with Dirichlet draws, or their logarithms."""
+    """Fill `out`, shape (draws, rows, n), with Dirichlet draws or their logarithms."""
     for draw in range(out.shape[0]):
         for row in range(out.shape[1]):
             _draw(
@@ -161,10 +167,11 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
 
 @njit(cache=True, nogil=True)
 def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
-    """Fill counts with the number of draws, among the first `ends` of one row, that have an entry below gamma. The
-    draws are not stored.
+    """Fill `counts` with the number of draws that have an entry below gamma.
 
-    The draws are the same as in `_fill`. Only the `first` entries that can be positive are compared with gamma.
+    counts[i] is the number among the first ends[i] draws. The draws are those of
+    `_fill` for one row, but they are not stored. Only the first `first` entries are
+    compared with gamma, and of these only the ones that can be positive.
     """
     x = np.empty(parameters.size)
     below = 0

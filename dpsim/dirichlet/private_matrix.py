@@ -1,4 +1,4 @@
-"""A private probability vector or transition matrix in one call, and the noise with which it is compared."""
+"""A private probability vector or transition matrix in one call, and additive noise."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from dpsim.checks import Array, Integers
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
 
-SMALLEST_K_ETA = (
-    0.5  # below it a change of many entries at once can cost more than a change of two
-)
-SMALLEST_COMPOSED = (
-    1e-3  # of b / 2 and eta if losses add up, because their grid is too coarse below it
-)
-INSIDE = 1e-9  # how far rounding may put a matrix outside the paper's domain
+# With a smaller k eta, a change of many entries can have a larger delta than one of
+# two.
+SMALLEST_K_ETA = 0.5
+# the smallest b / 2 and eta if losses add up, because below it their grid is too coarse
+SMALLEST_COMPOSED = 1e-3
+INSIDE = 1e-9  # the distance from the paper's domain that is regarded as rounding
 
 
 def privatize(
@@ -36,72 +35,89 @@ def privatize(
     eta_bar: float | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return an (epsilon, delta)-private version of a probability vector or of a transition matrix.
+    """Return a private probability vector or transition matrix, as `private.Private`.
 
-    Every row is one draw of the Dirichlet mechanism with the largest k that the exact accounting allows. Neighbours are
-    described by how far a row moves (`b` or `records`, exactly one of them) and by how many rows move (`rows`). Without
-    `protected`, P may be any transition matrix, because its rows are projected onto the vectors whose entries on the
-    support are at least eta. With `protected`, P must lie in the domain of Fallin et al. 2023. All arguments except P
-    are public, and k and every refusal except that of the domain depend only on them. When no k reaches the given
-    epsilon, the ValueError says which epsilon can be reached. The result is a `private.Private` with the `value`,
-    labelled as P was, the `statement`, and `parameters` with k, eta and shift.
+    Each row is released by the Dirichlet mechanism with the largest k for which the
+    exact accounting gives (epsilon, delta)-differential privacy. Neighbours differ by
+    `b` or by one of `records` (give exactly one of them), in one row or in all `rows`.
+
+    Without `protected`, P may be any transition matrix, because its rows are first
+    projected onto the vectors whose entries on the support are at least eta. With
+    `protected`, P must be in the domain of Fallin et al. 2023. All arguments except P
+    are public, and k depends only on them. So does every ValueError, except the one for
+    a P outside that domain. If no k reaches the given epsilon, the ValueError says
+    which epsilon can be reached. The `parameters` of the result are k, eta and shift.
 
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
-        Its shape and its labels are public, and the release has the same. Arrays of float32 or float16 are refused,
-        because their rounding moves neighbours further apart: for 10^7 records by up to 1.19 / N instead of 1 / N.
+        Its shape and its labels are public, and the release has the same ones. Arrays
+        of float32 or float16 raise ValueError, because their rounding moves neighbours
+        further apart. For 10^7 records, it does so by up to 1.19 / N instead of 1 / N.
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
-    support : array_like of bool, broadcast to P
-        Which entries are possible; the others are 0 in the release. True means all of them.
-    eta : float
-        The public minimum, in (0, 1/m) for rows of m possible entries. It must not be read from P.
-    b : float, optional
-        In (0, 1]: the row of a neighbour is at most b away in 1-norm (Fallin et al. 2023, Definition 4).
-    records : array_like, broadcast to the rows, optional
-        N, fixed and public: each row is counted from N records, of which one is replaced, so that 1/N moves from one
-        entry to another (Benvenuti et al. 2026, Definition 3) and b is 2/N.
-    rows : {"one", "all"}, required if more than one row has a choice
-        With "one", neighbours differ in one row, and each row has a k of its own. With "all", every row may differ, and
-        the losses of all rows that have a choice add up. For "all" delta must be at least 1e-11, b at least 0.002 and
-        eta at least 0.001.
-    protected : array_like of bool, broadcast to P, optional
-        The paper's sets W_i, with `eta_bar` and `b`. In each row they hold at least two entries of the support, but not
-        all. Neighbours differ in two protected entries of a row, as in Definition 4, so any k is covered. `records` is
-        refused, because a replaced record may also move to or from an entry that is not protected. Such an entry may be
-        smaller than eta, and then nothing bounds the loss.
+    support : array_like of bool, which broadcasts to P
+        Which entries are possible; the others are 0 in the release. True means all.
+    eta : float, in (0, 1/m), where m is the largest number of possible entries of a row
+        The public minimum, which must not be computed from P.
+    b : float, in (0, 1], optional
+        The largest distance in 1-norm between the rows of neighbours (Fallin et al.
+        2023, Definition 4).
+    records : array_like, which broadcasts to the rows, optional
+        The public number N of records from which each row is counted. Neighbours differ
+        in one record, so 1/N moves from one entry of a row to another (Benvenuti et al.
+        2026, Definition 3).
+    rows : {"one", "all"}
+        Needed only if more than one row has several possible entries. With "one",
+        neighbours differ in one row, and each row has its own k. With "all", they may
+        differ in every row, so the losses of all rows add up. Then delta must be at
+        least 1e-11, b (or 2/N) at least 0.002, and eta at least 0.001.
+    protected : array_like of bool, which broadcasts to P, optional
+        The sets W_i of Fallin et al. 2023, to be given with `eta_bar` and `b`. In each
+        row, W_i contains at least two entries of the support, but not all of them.
+        Neighbours differ in two protected entries of a row, as in Definition 4. With
+        `records` it raises ValueError, because a record may also move to or from an
+        entry that is not protected. This entry may be smaller than eta, and then
+        nothing bounds the loss.
     eta_bar : float, optional
-        The paper's second minimum: the protected entries of a row are together at most 1 - eta_bar.
+        The protected entries of each row have a sum of at most 1 - eta_bar.
     rng : numpy.random.Generator or int, optional
-        None draws from the operating system's entropy. With anything else the result is a simulation and says so.
+        None means the operating system's entropy. With anything else, the result is a
+        simulation, and its statement says so.
 
     Notes
     -----
-    *The projection costs nothing.* It moves no two vectors further apart in total variation. The projection is max(x_j
-    - tau, L_j) on the support, where tau makes the sum 1. Let s move from entry i to entry j. If tau does not fall,
-    only entry j rises, by at most s. If tau does not rise, only entry i falls, by at most s. (An entry off the support
-    does not count.) Either way the projections are at most s apart. A larger change is a sequence of such moves whose
-    distances add up to its own. So neighbours that are s apart stay within s, but may then differ in many entries. A
-    bound by the 2-norm, which the projection does not increase either, would be worse by a factor sqrt(n / 2).
+    *The projection costs no privacy*, because it moves no two vectors further apart in
+    total variation. It is max(x_j - tau, L_j) on the support, where tau makes the
+    sum 1. Let an amount s move from entry i to entry j. If tau does not fall, only
+    entry j rises, by at most s. If tau does not rise, only entry i falls, by at most s.
+    (An entry off the support does not count.) In both cases the projections are at most
+    s apart. A larger change is a sequence of such moves, whose distances add up to its
+    own. So neighbours at distance s stay within s, although they may then differ in
+    many entries. The projection does not increase the 2-norm either, but a bound by the
+    2-norm would be worse by a factor sqrt(n / 2).
 
-    *Many entries cost no more than two* if k eta >= 1/2 (proof: `dpsim.accounting.dirichlet`). With s = 1/N or b/2 (or
-    1 - m eta, the diameter of the set that is projected onto, if that is smaller), a row costs at most the exact
-    profile of Beta(k eta + k s, k eta) against its mirror. This profile is attained for rows of three or more possible
-    entries under `b`, and under `records` if eta N is an integer; otherwise it is an upper bound. If all rows move, the
-    profiles are composed, and the convolution gives an upper bound within 1e-4 of the exact value.
+    *A change of many entries costs no more than one of two* if k eta >= 1/2 (proven in
+    `dpsim.accounting.dirichlet`). Let s be 1/N or b/2, or 1 - m eta if this diameter of
+    the set of projections is smaller. Then the delta of a row is at most that of
+    Beta(k eta + k s, k eta) against its mirror image. With `b`, this is attained for
+    rows of at least three possible entries. With `records`, it is attained if, in
+    addition, eta N is an integer. Otherwise it is an upper bound. If all rows change,
+    the rows are composed, which gives an upper bound within 1e-4 of the exact delta.
 
-    *The domain of Fallin et al.* (Definitions 1, 3 and 6) has entries of W_i of at least eta with a sum of at most 1 -
-    eta_bar. Nothing is projected there, since that could move entries outside W_i, and neighbours outside the domain
-    are not covered. Neighbours differ in two entries, so the profile is exact for every k if one row moves. For several
-    rows the profiles are composed.
+    *In the domain of Fallin et al.* (Definitions 1, 3 and 6) the entries of W_i are at
+    least eta, and their sum is at most 1 - eta_bar. P is not projected onto it, because
+    this could change entries outside W_i; neighbours outside the domain are not
+    covered. Neighbours differ in two entries, so the delta of one row is exact for
+    every k. Several rows are composed.
 
-    Rows with one possible entry are certain and reveal nothing. The guarantee does not cover information that rounding
-    errors may reveal.
+    Rows with one possible entry are certain and reveal nothing. The guarantee does not
+    cover what rounding errors may reveal.
 
     Examples
     --------
-    >>> made = privatize([0.2, 0.3, 0.5], 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
+    >>> p = [0.2, 0.3, 0.5]
+    >>> made = privatize(p, 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
     >>> made.value.round(2), made.simulation
     (array([0.2, 0.3, 0.5]), True)
     """
@@ -109,8 +125,8 @@ def privatize(
     kind = getattr(values, "dtype", None)
     if isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8:
         raise ValueError(
-            f"P must have entries of at least 64 bits, got {kind}: its rounding moves neighbours further apart than b "
-            "or records say, so compute P in float64"
+            f"P must have entries of at least 64 bits, got {kind}: its rounding moves "
+            "neighbours further apart than b or records say, so compute P in float64"
         )
     vectors = checks.simplex("P", values)
     if vectors.ndim > 2:
@@ -125,7 +141,8 @@ def privatize(
         raise ValueError("protected and eta_bar must be given together")
     if protected is not None and records is not None:
         raise ValueError(
-            "protected must go with b, not with records, because a record may move to any other entry"
+            "protected must go with b, not with records, "
+            "because a record may move to any other entry"
         )
     inside, most = allowed, 1.0
     if protected is not None and eta_bar is not None:
@@ -136,44 +153,50 @@ def privatize(
         most = 1.0 - float(eta_bar)
     entries = inside.sum(axis=-1)
     changed = "" if protected is None else "two protected entries of "
-    shift, together, adjacency = _neighbours(
+    shift, together, neighbours = _neighbours(
         entries, most, eta, b, records, rows, changed
     )
     k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
     generator, simulation = private.source(rng)
     if protected is None:
         means = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
-        where = "for all probability vectors: each row is projected onto entries of at least "
-        where += f"eta = {eta!r} on a public support of {_range(entries)} entries, then"
+        where = (
+            "for all probability vectors: each row is projected onto entries of "
+            f"at least eta = {eta!r} on a public support of {_range(entries)} entries, "
+            "then"
+        )
     else:
         if np.abs(means - vectors).max() > INSIDE:
             raise ValueError(
-                f"P must lie in the domain: zero off the support, protected entries of at least eta = {eta!r}, "
-                f"together at most 1 - eta_bar = {most!r} in each row"
+                "P must lie in the domain: zero off the support, protected entries of "
+                f"at least eta = {eta!r}, together at most 1 - eta_bar = {most!r} "
+                "in each row"
             )
-        where = f"between neighbours in one public domain: in each row {_range(entries)} protected entries "
-        where += f"of at least eta = {eta!r}, together at most {most!r}; each row is"
-    exact = (
-        together == 1
-        and records is None
-        and (protected is not None or entries.min() > 2)
-    )
+        where = (
+            f"between neighbours in one public domain: in each row {_range(entries)} "
+            f"protected entries of at least eta = {eta!r}, together at most {most!r}; "
+            "each row is"
+        )
+    attained = protected is not None or entries.min() > 2
+    exact = together == 1 and records is None and attained
+    kind_of_bound = "exact" if exact else "a proven upper bound"
     promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
     statement = (
-        f"{promised}-differentially private, {'exact' if exact else 'a proven upper bound'}; "
-        f"neighbours: {adjacency}. It holds {where} drawn from Dir(k P), k = {_range(k)}. "
-        "Everything but the entries of P is public, labels included. What the rounding of floats may reveal is not "
-        "covered."
+        f"{promised}-differentially private, {kind_of_bound}; "
+        f"neighbours: {neighbours}. "
+        f"It holds {where} drawn from Dir(k P), k = {_range(k)}. "
+        "Everything but the entries of P is public, labels included. "
+        "What the rounding of floats may reveal is not covered."
     )
-    value = labelled(mechanism.dirichlet_mechanism(means, k, rng=generator))
-    parameters = {"k": k, "eta": eta, "shift": checks.plain(shift)}
     return private.result(
-        value,
+        labelled(mechanism.dirichlet_mechanism(means, k, rng=generator)),
         statement,
         epsilon=epsilon,
         delta=delta,
         simulation=simulation,
-        **parameters,
+        k=k,
+        eta=eta,
+        shift=checks.plain(shift),
     )
 
 
@@ -186,15 +209,19 @@ def noisy_matrix(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P plus independent noise on its support, shape ``(*size, ..., n)``. The result is not yet stochastic.
+    """Return P plus independent noise on its support, shape ``(*size, ..., n)``.
+
+    The rows of the result are not yet probability vectors.
 
     Parameters
     ----------
     P : array_like, shape (..., n); probability vectors
-    scale : float
-        Above 0: the mean absolute value of the Laplace noise, or the standard deviation of the Gaussian noise.
+    scale : float, above 0
+        The mean absolute value of Laplace noise, or the standard deviation of Gaussian
+        noise.
     noise : {"laplace", "gaussian"}
-    support : bool array, broadcast to P, optional; None: the positive entries of P
+    support : bool array, which broadcasts to P, optional
+        None means the positive entries of P.
     size, rng : as in `dirichlet_mechanism`
 
     Examples
@@ -206,11 +233,11 @@ def noisy_matrix(
     P = checks.simplex("P", P)
     scale = checks.scalar("scale", scale, 0.0, open_low=True)
     sizes = checks.size("size", size)
-    laws = {"laplace": rng.laplace, "gaussian": rng.normal}
-    draw = laws[checks.choice("noise", noise, laws)]
+    samplers = {"laplace": rng.laplace, "gaussian": rng.normal}
+    sample = samplers[checks.choice("noise", noise, samplers)]
     allowed = P > 0.0 if support is None else checks.mask("support", support, P.shape)
     noisy = np.broadcast_to(P, sizes + P.shape).copy()
-    noisy[..., allowed] += draw(0.0, scale, (*sizes, int(allowed.sum())))
+    noisy[..., allowed] += sample(0.0, scale, (*sizes, int(allowed.sum())))
     return noisy
 
 
@@ -221,29 +248,33 @@ def _neighbours(
     b: float | None,
     records: ArrayLike | None,
     rows: str | None,
-    changed: str = "",
+    changed: str,
 ) -> tuple[Array, int, str]:
-    """Return the total variation distance of a row to that of a neighbour, the number of rows that move at once, and a
-    description of what is protected.
+    """Return the shift of each row, the number of rows that change, and a description.
 
-    The distance has the shape of the rows, and is 0 for a row without a choice. `possible` is the number of possible
-    entries of each row. Each of them is at least eta, and together they are at most `room`. `changed` says in words
-    which entries of a row change, if not all may.
+    The shift is the total variation distance between the rows of two neighbours, or 0
+    if a row has only one possible entry. `possible` is the number of possible entries
+    of each row. Each of these is at least eta, and their sum is at most `room`. The
+    description says how neighbours differ; `changed` begins it if only some entries may
+    change.
     """
     if (records is None) == (b is None):
         raise ValueError(
-            "exactly one of b and records must be given: it says how far a row of a neighbour moves"
+            "exactly one of b and records must be given: "
+            "it says how far a row of a neighbour moves"
         )
     choices = int((possible > 1).sum())
     if (possible == 0).any() or not choices:
         raise ValueError(
-            f"support must leave each row an entry and some row a choice, got {possible.tolist()} entries"
+            "support must leave each row an entry and some row a choice, "
+            f"got {possible.tolist()} entries"
         )
     if rows is not None or choices > 1:
         checks.choice("rows", rows, ("one", "all"))
     if possible.max() * eta >= room:
         raise ValueError(
-            f"eta must be below {room / possible.max():g}, got {eta:g}: the public minimum leaves no room"
+            f"eta must be below {room / possible.max():g}, got {eta:g}: "
+            "the public minimum leaves no room"
         )
     together = choices if rows == "all" else 1
     moving = "one row" if choices > 1 else "the row"
@@ -252,10 +283,12 @@ def _neighbours(
         moving = "every row"
         at_once = " at once"
     if records is not None:
-        step = 1.0 / checks.fitted(
-            "records", checks.real("records", records, 1.0, 1e15), possible.shape
+        records = checks.real("records", records, 1.0, 1e15)
+        step = 1.0 / checks.fitted("records", records, possible.shape)
+        words = (
+            f"one record of {moving} replaced{at_once}, "
+            "the number of records of each row being public"
         )
-        words = f"one record of {moving} replaced{at_once}, the number of records of each row being public"
     else:
         b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
         step = np.full(possible.shape, 0.5 * b)
@@ -275,30 +308,30 @@ def _largest_k(
     together: int,
     two_move: bool,
 ) -> Any:
-    """Return the largest k for the target, one for each row unless their losses add up."""
+    """Return the largest k for the target, for each row or, if losses add up, for all.
+
+    `two_move` says that neighbours differ in two entries of a row, so that every k in
+    the range of the accounting is allowed.
+    """
     moving = shifts > 0.0
     shift = shifts[moving]
     least = SMALLEST_K_ETA / eta
-    if two_move:  # any k in the range of the accounting
-        least = (
-            accounting.dirichlet.PARAMETER_RANGE[0]
-            / min(eta, shift.min())
-            * (1.0 + 1e-9)
-        )
+    if two_move:
+        smallest = accounting.dirichlet.PARAMETER_RANGE[0]
+        least = smallest / min(eta, shift.min()) * (1.0 + 1e-9)
     if together > 1:
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:
         reached = private.round_up(cost, ".6g")
         raise ValueError(
-            f"epsilon must be at least {reached} at delta {delta:g} for the public minimum eta = {eta:g}, "
-            f"got {epsilon:g}: less needs k eta below {least * eta:g}; "
-            "a larger minimum, more records or a smaller b reach it"
+            f"epsilon must be at least {reached} at delta {delta:g} for the public "
+            f"minimum eta = {eta:g}, got {epsilon:g}: less needs k eta below "
+            f"{least * eta:g}; a larger minimum, more records or a smaller b reach it"
         )
-    of_moving = np.maximum(
-        least, accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta)
-    )
-    k = np.full(moving.shape, of_moving.max())  # rows without a choice may have any k
+    calibrated = accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta)
+    of_moving = np.maximum(least, calibrated)
+    k = np.full(moving.shape, of_moving.max())  # any k does for rows that are certain
     k[moving] = of_moving
     return checks.plain(k)
 

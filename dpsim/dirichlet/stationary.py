@@ -1,4 +1,4 @@
-"""The published bounds on how much the stationary distribution and the convergence of a private chain change."""
+"""Published bounds for private chains: stationary distribution and convergence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from dpsim.numerics.special import log_beta
 def mean_kl_bound(
     pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None
 ) -> Array:
-    """Return L, the mean over the stationary distribution of Corollary 1's bound for each row, shape (...) (Benvenuti
-    et al. 2026, Theorem 4).
+    """Return L of Theorem 4 of Benvenuti et al. 2026, shape (...).
+
+    It is the mean of `expected_kl_bound` over the rows of a chain, weighted by the
+    stationary distribution.
 
     Parameters
     ----------
     pi : array_like, shape (..., n); the stationary distribution
-    N, k : array_like; records and k of each row, which broadcast to the shape of pi
-    categories : array_like, optional; how many transitions each row can take; None means all n
+    N, k : array_like
+        The number of records and the k of each row, which broadcast to the shape of pi.
+    categories : array_like, optional
+        The number of possible transitions of each row, which broadcasts to the shape of
+        pi. None means n.
 
     Examples
     --------
@@ -30,29 +35,26 @@ def mean_kl_bound(
     0.037
     """
     pi = checks.simplex("pi", pi)
-    given = (
-        ("categories", pi.shape[-1] if categories is None else categories),
-        ("N", N),
-        ("k", k),
-    )
-    sizes = (
-        checks.fitted(name, checks.numeric(name, value), pi.shape)
-        for name, value in given
-    )
-    return checks.plain((pi * expected_kl_bound(*sizes)).sum(axis=-1))
+    if categories is None:
+        categories = pi.shape[-1]
+    n = checks.fitted("categories", checks.numeric("categories", categories), pi.shape)
+    N = checks.fitted("N", checks.numeric("N", N), pi.shape)
+    k = checks.fitted("k", checks.numeric("k", k), pi.shape)
+    return checks.plain((pi * expected_kl_bound(n, N, k)).sum(axis=-1))
 
 
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
-    """Return the bound ``||Z|| sqrt(2 L) / 2`` on E TV(pi, pi~), shape (...), where ``||Z||`` is the operator norm for
-    row vectors, which is the largest absolute row sum of the fundamental matrix (Benvenuti et al. 2026, Theorem 4).
+    """Return the published bound on the expected distance E TV(pi, pi~), shape (...).
 
-    This is the published statement. Its proof weights the rows by pi, whereas the perturbation identity weights them by
-    pi~, so the bound rests on the publication and on checks with random chains, and is not proven here.
+    It is ``||Z|| sqrt(2 L) / 2``, where ``||Z||`` is the largest sum of absolute values
+    in a row of the fundamental matrix (Benvenuti et al. 2026, Theorem 4). It is not
+    proven here, because the paper's proof weights the rows by pi, but the perturbation
+    identity weights them by pi~. No counterexample was found among random chains.
 
     Parameters
     ----------
     P : array_like, shape (..., n, n)
-        The chain. Zero entries stay zero in the release and do not count as categories.
+        The transition matrix. Entries that are 0 do not count as categories.
     N, k : as in `mean_kl_bound`
 
     Examples
@@ -69,11 +71,11 @@ def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
 def ergodicity_bound(
     pi: ArrayLike, N: ArrayLike, k: ArrayLike, *, categories: ArrayLike | None = None
 ) -> Array:
-    """Return sqrt(2 L), shape (...), which Theorem 5 of Benvenuti et al. 2026 states as a bound on the mean change of
-    tau_inf.
+    """Return sqrt(2 L), shape (...), the published bound on the mean change of tau_inf.
 
-    It is not a bound, because the proof mixes two norms. For the counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6,
-    13]] and k_i = 3 / (2 eta_i) it is 0.0547, but tau_inf changes by 0.138 on average.
+    This is Theorem 5 of Benvenuti et al. 2026. It is false, because the proof mixes two
+    norms. For the counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] and
+    k_i = 3 / (2 eta_i) the result is 0.0547, but tau_inf changes by 0.138 on average.
 
     Parameters
     ----------
@@ -96,20 +98,20 @@ def matrix_dirichlet_bound(
     eta_bar: float,
     protected: ArrayLike,
 ) -> Array:
-    """Return the bound on E ``||pi - pi~||_1`` for a norm of Z (Fallin et al. 2023, Theorem 3).
+    """Return the bound on E ``||pi - pi~||_1`` of Fallin et al. 2023, Theorem 3.
 
     Parameters
     ----------
-    norm : array_like; the norm of Z, broadcasts with k
-    n : int; states
+    norm : array_like; the norm of the fundamental matrix Z, which broadcasts with k
+    n : int, at least 2; the number of states
     k : array_like, above 0
     eta, eta_bar : float, above 0, with a sum below 1/2
-    protected : int or array_like of int
-        ``|W_i|`` of each row, at least 2, or one number for all. The subtracted term is the largest one over the rows.
+    protected : int or array_like of int, at least 2; ``|W_i|`` of each row or of all
 
     Examples
     --------
-    >>> float(matrix_dirichlet_bound(2.0, 6, 100.0, eta=0.1, eta_bar=0.05, protected=2).round(3))
+    >>> bound = matrix_dirichlet_bound(2.0, 6, 100, eta=0.1, eta_bar=0.05, protected=2)
+    >>> round(float(bound), 3)
     1.023
     """
     n = checks.integer("n", n, 2)
@@ -122,18 +124,14 @@ def matrix_dirichlet_bound(
     rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
     if (rest >= 1.0).any():
         raise ValueError(
-            f"protected must be below {1 + (1 - eta_bar) / eta:g}, got {np.max(protected):g}"
+            f"protected must be below {1 + (1 - eta_bar) / eta:g}, "
+            f"got {np.max(protected):g}"
         )
     checks.real("k eta", k * eta, SMALLEST_PARAMETER)
-    powers = k[..., None] * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
-    least = 4.0 * np.exp(
-        2.0
-        * (
-            powers
-            - np.log(k[..., None])
-            - log_beta(k[..., None] * eta, k[..., None] * rest)
-        )
-    )
+    each = k[..., None]  # the last axis is that of `protected`
+    powers = each * ((1.0 - rest) * np.log(eta) + (1.0 - eta) * np.log(rest))
+    log_least = powers - np.log(each) - log_beta(each * eta, each * rest)
+    least = (4.0 * np.exp(2.0 * log_least)).max(axis=-1)
     mean = n * expected_absolute_error_bound(k)
-    spread = np.maximum(0.25 * n**2 / (k + 1.0) - least.max(axis=-1), 0.0)
+    spread = np.maximum(0.25 * n**2 / (k + 1.0) - least, 0.0)
     return checks.plain(norm * (mean + np.sqrt((n - 1) / n * spread)))

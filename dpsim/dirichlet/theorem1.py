@@ -1,4 +1,4 @@
-"""The published epsilon and delta of the Dirichlet mechanism in closed form (Theorem 1 of both Dirichlet papers)."""
+"""Theorem 1 of both Dirichlet papers: epsilon and delta of one probability vector."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpsim.numerics import search
 from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 
 
-def epsilon_bound(
+def theorem1_vector_epsilon(
     k: ArrayLike,
     *,
     shift: ArrayLike,
@@ -33,66 +33,65 @@ def epsilon_bound(
     n: int,
     eta_bar: ArrayLike | None = None,
 ) -> Any:
-    """Return the epsilon of Theorem 1 of Benvenuti et al. 2026 (equation 6) and of Fallin et al. 2023.
+    """Return the promised epsilon of Theorem 1 for one probability vector.
 
-    It is a proven upper bound on the log-likelihood ratio of neighbours p and p - shift e_i + shift e_j while every
-    protected coordinate of the release is at least gamma. `delta_bounds` bounds the probability that one of them is
-    not.
+    The formula is that of Benvenuti et al. 2026, equation 6, or with `eta_bar` that of
+    Fallin et al. 2023. Let neighbours be p and p - shift e_i + shift e_j. As long as
+    every protected entry of the release is at least gamma, epsilon is an upper bound on
+    the log-likelihood ratio. `theorem1_delta_bounds` bounds the probability of the
+    other releases.
 
     Parameters
     ----------
-    k : array_like, in (0, 1e300], the k of Dir(k p); arrays broadcast
-    shift : array_like
-        1/N for one record of N, b/2 for the neighbours of Fallin et al.; positive, and small enough that neighbours
-        exist.
+    k : array_like, in (0, 1e300]; the k of Dir(k p); arguments broadcast
+    shift : array_like, above 0, and so small that neighbours exist
+        1/N if one of N records is replaced, and b/2 for the neighbours of Fallin et al.
     eta : array_like, above 0; the public minimum of the protected entries
     gamma : array_like, in (0, 1/(n-1))
-    n : int
-        The number of protected categories, at least 2. In Benvenuti et al. all categories are protected, and in Fallin
-        et al. only those in W.
-    eta_bar : array_like, optional
-        Mass in (0, 1) that Fallin et al. leave to the other categories; None for Benvenuti et al., whose formula has
-        eta in its place.
+    n : int, at least 2
+        The number of protected entries. In Benvenuti et al. all entries are protected,
+        and in Fallin et al. those in W.
+    eta_bar : array_like, in (0, 1), optional
+        In Fallin et al. the other entries have a sum of at least eta_bar. None selects
+        the formula of Benvenuti et al., which has eta in its place.
 
     Examples
     --------
-    >>> round(float(epsilon_bound(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)), 3)
+    >>> bound = theorem1_vector_epsilon(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)
+    >>> round(float(bound), 3)
     2.212
     """
     n = checks.integer("n", n, 2)
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_minimum(gamma, n)
-    outside = (
-        0.0
-        if eta_bar is None
-        else checks.real("eta_bar", eta_bar, 0.0, 1.0, open_low=True, open_high=True)
-    )
+    if eta_bar is None:
+        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for
+        # n = 2.
+        outside: Array | float = 0.0
+        others = min(n - 2, 1)
+    else:
+        outside = checks.real("eta_bar", eta_bar, 0, 1, open_low=True, open_high=True)
+        others = 0
     eta = _minimum(eta, (1.0 - outside) / n, k)
-    # Two coordinates share at most 1 - (n-2) eta. The paper has 1 - eta, which is not a bound for n = 2.
-    shared = 1.0 - outside - (min(n - 2, 1) * eta if eta_bar is None else 0.0)
+    shared = 1.0 - outside - others * eta
     shift = _at_most("shift", shift, shared - 2.0 * eta)
-    left = np.maximum(
-        shared - eta - shift, eta
-    )  # a rounding below eta would make the bound too small
-    beta_ratio = log_gamma_ratio(k * left, k * shift) - log_gamma_ratio(
-        k * eta, k * shift
-    )
-    # No release has every coordinate above a gamma of more than 1/n, so any epsilon >= 0 holds there.
-    return checks.plain(
-        np.maximum(
-            beta_ratio + k * shift * (np.log1p(-(n - 1) * gamma) - np.log(gamma)), 0.0
-        )
-    )
+    # if it were rounded to less than eta, the bound would be too small
+    left = np.maximum(shared - eta - shift, eta)
+    at_left = log_gamma_ratio(k * left, k * shift)
+    at_eta = log_gamma_ratio(k * eta, k * shift)
+    log_odds = np.log1p(-(n - 1) * gamma) - np.log(gamma)
+    epsilon = at_left - at_eta + k * shift * log_odds
+    # It is negative only for gamma > 1/n, where no release has all entries above gamma.
+    return checks.plain(np.maximum(epsilon, 0.0))
 
 
 def _inner_minimum(gamma: ArrayLike, m: int) -> Array:
-    return checks.real(
-        "gamma", gamma, 0.0, 1.0 / max(m - 1, 1), open_low=True, open_high=True
-    )
+    high = 1.0 / max(m - 1, 1)
+    return checks.real("gamma", gamma, 0.0, high, open_low=True, open_high=True)
 
 
 def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
-    """Return eta, and raise ValueError unless eta is at most `most` and k eta does not underflow."""
+    """Return eta; raise ValueError if it is above `most` or if k eta underflows."""
     eta = _at_most("eta", eta, most)
     if (k * eta < SMALLEST_PARAMETER).any():
         raise ValueError(
@@ -102,19 +101,20 @@ def _minimum(eta: ArrayLike, most: ArrayLike, k: Array) -> Array:
 
 
 def _at_most(name: str, value: ArrayLike, most: ArrayLike) -> Array:
-    """Return the value if each entry is positive and at most `most`, up to a few rounding errors; otherwise raise
-    ValueError."""
+    """Return positive numbers that are at most `most`, up to a few rounding errors.
+
+    Otherwise raise ValueError.
+    """
     array = checks.real(name, value, 0.0, open_low=True)
     above = array > np.asarray(most) + 8 * np.finfo(float).eps
     if above.any():
         offender, limit = (float(x[above][0]) for x in np.broadcast_arrays(array, most))
-        raise ValueError(
-            f"{name} must be in {checks.interval(0.0, limit, open_low=True)}, got {offender:g}"
-        )
+        where = checks.interval(0.0, limit, open_low=True)
+        raise ValueError(f"{name} must be in {where}, got {offender:g}")
     return array
 
 
-def delta_bounds(
+def theorem1_delta_bounds(
     k: ArrayLike,
     *,
     eta: ArrayLike,
@@ -122,31 +122,37 @@ def delta_bounds(
     n: int,
     protected: int | None = None,
 ) -> tuple[Array, Array]:
-    """Return proven (lower, upper) bounds around delta, the largest probability that a protected entry is below gamma
-    (Benvenuti et al. 2026, equation 7; Fallin et al. 2023, Lemma 2; Marshall and Olkin 1979, section 11.E).
+    """Return proven (lower, upper) bounds on the delta of Theorem 1.
 
-    The relative gap between the bounds is about delta / 2, and each bound is computed to within a relative error of
-    1e-9 (below 1e-300 the lower bound may become 0, and the upper bound is at least 2.3e-308). Here delta is the
-    maximum, over all p whose protected entries are at least eta, of P(some protected coordinate of Dir(k p) < gamma).
-    With q_i = I_gamma(k p_i, k - k p_i) at the worst p, upper
-    = sum q_i (a union bound) and lower = 1 - prod(1 - q_i) (Dirichlet coordinates are negatively associated). The worst
-    p has n-1 coordinates at eta and one at 1 - (n-1) eta, because P(min >= gamma) is Schur-concave in p for every k >
-    0. When only W is protected, all of W is at eta in the worst case. A coupling of the Gamma variables shows that
-    moving mass from outside W to a protected coordinate never increases the probability.
+    This delta is the largest probability that a protected entry of Dir(k p) is below
+    gamma, over all p whose protected entries are at least eta (Benvenuti et al. 2026,
+    equation 7; Fallin et al. 2023, Lemma 2). The relative gap between the bounds is
+    about delta / 2. Each bound has a relative error of at most 1e-9, but if delta is
+    below 1e-300, the lower bound may be 0, and the upper bound is at least 2.3e-308.
+
+    Proof: let q_i = I_gamma(k p_i, k - k p_i) be the probability for one entry at the
+    worst p. The upper bound is sum q_i (a union bound), and the lower bound is
+    1 - prod(1 - q_i), because the entries are negatively associated. If all entries are
+    protected, the worst p has n-1 entries equal to eta and one equal to 1 - (n-1) eta,
+    because P(min >= gamma) is Schur-concave in p for every k > 0 (Marshall and Olkin
+    1979, section 11.E). Otherwise all protected entries of the worst p are eta, because
+    a coupling of the Gamma variables shows that moving mass from outside W to a
+    protected entry never increases the probability.
 
     Parameters
     ----------
-    k : array_like, in [1e-290, 1e12]; arrays broadcast
-    eta : array_like, in (0, 1/n] (or (0, 1/W]); the public minimum
-    gamma : array_like, in (0, 1/(m-1)), m = n or W
-    n : int; categories
-    protected : int, optional
-        W, in 1..n-1: how many coordinates are protected (Omega_1 requires these to be at least gamma). None means all
-        n.
+    k : array_like, in [1e-290, 1e12]; arguments broadcast
+    eta : array_like, in (0, 1/m], where m is the number of protected entries
+        The public minimum.
+    gamma : array_like, in (0, 1/(m-1))
+    n : int, at least 2; the number of entries
+    protected : int, in 1..n-1, optional
+        The number ``|W|`` of protected entries. None means all n.
 
     Examples
     --------
-    >>> [float(bound.round(4)) for bound in delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)]
+    >>> bounds = theorem1_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)
+    >>> [float(bound.round(4)) for bound in bounds]
     [0.0188, 0.0189]
     """
     lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
@@ -156,7 +162,7 @@ def delta_bounds(
 def _log_delta_bounds(
     k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the logarithms of `delta_bounds`, which stay finite (down to -1e300) if the bounds underflow."""
+    """Return the logarithms of `theorem1_delta_bounds`, which may be -1e300."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -166,39 +172,40 @@ def _log_delta_bounds(
         raise ValueError(
             f"eta must be in (0, 1) for one protected coordinate, got {eta.max():g}"
         )
-    at_border = n - 1 if protected is None else m
-    with np.errstate(divide="ignore"):  # q_i = 1 gives log 0 = -inf, as it should
+    at_eta = n - 1 if protected is None else m
+    with np.errstate(divide="ignore"):  # log 0 = -inf is right for q_i = 1
         log_tail = log_beta_tail(gamma, eta, k)
-        log_sum = np.log(at_border) + log_tail
-        log_none = at_border * np.log1p(-np.exp(log_tail))
+        log_sum = np.log(at_eta) + log_tail
+        log_none = at_eta * np.log1p(-np.exp(log_tail))
         if protected is None:
             log_rest = log_beta_tail(gamma, np.maximum(1.0 - (n - 1) * eta, eta), k)
             log_sum = np.logaddexp(log_sum, log_rest)
             log_none = log_none + np.log1p(-np.exp(log_rest))
     upper = np.minimum(log_sum, 0.0)
-    # below e^-40 the two bounds agree to the last digit
-    some = np.where(log_sum < -40.0, 1.0, -np.expm1(log_none))
-    lower = np.where(log_sum < -40.0, log_sum, np.log(some))
-    certain = m * gamma >= 1.0  # Omega_1 has no interior
-    lower = np.minimum(lower, upper)
-    return checks.plain(np.where(certain, 0.0, lower)), checks.plain(
-        np.where(certain, 0.0, upper)
-    )
+    tiny = log_sum < -40.0  # where both bounds are the same float
+    some = np.where(tiny, 1.0, -np.expm1(log_none))
+    lower = np.minimum(np.where(tiny, log_sum, np.log(some)), upper)
+    certain = m * gamma >= 1.0  # no vector has all protected entries above gamma
+    lower = np.where(certain, 0.0, lower)
+    upper = np.where(certain, 0.0, upper)
+    return checks.plain(lower), checks.plain(upper)
 
 
 def best_epsilon_bound(
     delta: ArrayLike, k: float, *, shift: float, eta: float, n: int
 ) -> Any:
-    """Return the epsilon of Theorem 1 at each delta with the best gamma. The best gamma is the largest one, to within a
-    relative error of 1e-12, for which the upper end of `delta_bounds` is at most delta. So the result is a proven upper
-    bound.
+    """Return the promised epsilon of Theorem 1 with the best gamma, for each delta.
+
+    The best gamma is the largest one, to within a relative error of 1e-12, for which
+    the upper bound of `theorem1_delta_bounds` is at most delta. So the result is a
+    proven upper bound on the exact epsilon.
 
     Parameters
     ----------
-    delta : array_like, in (0, 1), and large enough that some gamma in [1e-300, 1/n) reaches it
+    delta : array_like, in (0, 1), and so large that some gamma >= 1e-300 reaches it
     k : float, in [1e-290, 1e12]
-    shift, eta : float, as in `epsilon_bound`
-    n : int, at least 2; categories
+    shift, eta : float, as in `theorem1_vector_epsilon`
+    n : int, at least 2; the number of entries
 
     Examples
     --------
@@ -208,7 +215,8 @@ def best_epsilon_bound(
     n = checks.integer("n", n, 2)
     k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    low, high = math.log(1e-300), math.log((1.0 - 1e-9) / n)
+    low = math.log(1e-300)
+    high = math.log((1.0 - 1e-9) / n)
 
     def excess(log_gamma: float, target: float) -> float:
         return float(_log_delta_bounds(k, eta, math.exp(log_gamma), n)[1]) - target
@@ -216,32 +224,33 @@ def best_epsilon_bound(
     best = []
     for target in np.log(np.ravel(deltas)):
         if excess(low, target) > 0.0:
+            least = math.exp(excess(low, 0.0))
             raise ValueError(
-                f"delta must be above {math.exp(excess(low, 0.0)):.3g} at k = {k:g}, got {deltas.min():g}"
+                f"delta must be above {least:.3g} at k = {k:g}, got {deltas.min():g}"
             )
         log_gamma = search.last_kept(partial(excess, target=target), low, high, 1e-12)
-        best.append(
-            float(
-                epsilon_bound(k, shift=shift, eta=eta, gamma=math.exp(log_gamma), n=n)
-            )
-        )
+        gamma = math.exp(log_gamma)
+        best.append(theorem1_vector_epsilon(k, shift=shift, eta=eta, gamma=gamma, n=n))
     return checks.plain(np.reshape(best, deltas.shape))
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
-    """Return the probability that at least one of the given entries of Dir(k p) is below gamma, which is 1 minus the
-    integral of Lemma 2 of Fallin et al. 2023, for any number of entries. Its relative error is at most 1e-6 if it is
-    above 1e-100.
+    """Return the probability that a protected entry of Dir(k p) is below gamma.
 
-    Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod Q(k p_j, gamma s), where Q is
-    the regularised incomplete gamma function. Dirichlet variables are the shares of these Gamma variables in their
-    total, which is independent of the shares. So this product is the Laplace transform of the integral as a function of
-    the total. Its inverse is one contour integral, Gamma(k) / (2 pi i) times that of e^s s^(-k) (1 - prod Q(k p_j,
-    gamma s)).
+    It is 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of
+    protected entries. The relative error is at most 1e-6 if the result is above 1e-100.
+
+    Independent Gamma variables of shapes k p_j all exceed gamma s with probability
+    prod Q(k p_j, gamma s), where Q is the regularised upper incomplete gamma function.
+    The entries of Dir(k p) are these variables divided by their total, which is
+    independent of the entries. So the product is the Laplace transform of Lemma 2's
+    integral as a function of the total. The inverse is one contour integral, that of
+    e^s s^(-k) (1 - prod Q(k p_j, gamma s)), times Gamma(k) / (2 pi i).
 
     Parameters
     ----------
-    p : array_like, shape (m,); means of the m protected entries, each above 0, with a sum of at most 1
+    p : array_like, shape (m,)
+        The means of the m protected entries, each above 0, with a sum of at most 1.
     k : float, in [1e-3, 1000]
     gamma : float, in [1e-20, 1 / (2 m)]
 
@@ -258,33 +267,29 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     k = checks.scalar("k", k, 1e-3, 1e3)
     gamma = checks.scalar("gamma", gamma, 1e-20, 0.5 / means.size)
     peaks = np.maximum(np.linspace(k * (1.0 - means.max()), k, 64), 3.0)
-    below = np.clip(
-        gammainc(k * means, gamma * peaks[:, None]).sum(axis=1), 1e-300, 1.0
-    )
-    peak = float(
-        peaks[np.argmin(peaks - k * np.log(peaks) + np.log(below))]
-    )  # near the saddle of the integrand
-    end = math.sqrt(
-        40.0 / (peak * (1.0 - means.size * gamma))
-    )  # where the integrand is below e^-40 of its peak
+    below = gammainc(k * means, gamma * peaks[:, None]).sum(axis=1)
+    log_below = np.log(np.clip(below, 1e-300, 1.0))
+    # near the saddle point of the integrand
+    peak = float(peaks[np.argmin(peaks - k * np.log(peaks) + log_below)])
+    # where the integrand is below e^-40 of its peak
+    end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))
     step = min(0.15, 0.3 / math.sqrt(peak))
     root = 1.0 + 1j * step * (np.arange(math.ceil(end / step)) + 0.5)
-    s = (
-        peak * root**2
-    )  # a parabola round the cut; the trapezoidal rule on it converges exponentially
+    # on this parabola round the cut, the trapezoidal rule converges exponentially
+    s = peak * root**2
     leaving = np.zeros(s.shape)
     for shape in k * means:
         leaving = leaving + _lower_gamma(shape, gamma * s) * (1.0 - leaving)
     weights = np.exp(s - k * np.log(s) + math.lgamma(k)) * root
-    return min(
-        max(float((weights * leaving).real.sum()) * 2.0 * peak * step / math.pi, 0.0),
-        1.0,
-    )
+    total = float((weights * leaving).real.sum()) * 2.0 * peak * step / math.pi
+    return min(max(total, 0.0), 1.0)
 
 
 def _lower_gamma(a: float, z: Any) -> Any:
-    """Return the regularised lower incomplete gamma function P(a, z) of complex z, from that one of its two series in
-    which nothing cancels (DLMF 8.7.1)."""
+    """Return the regularised lower incomplete gamma function P(a, z) for complex z.
+
+    Of its two series (DLMF 8.7.1), the one in which nothing cancels is summed.
+    """
     right = z.real >= 0.0
     term = np.where(right, 1.0 / a, 1.0 + 0j)
     total = added = np.full(z.shape, 1.0 / a, complex)
@@ -298,12 +303,11 @@ def _lower_gamma(a: float, z: Any) -> Any:
 
 
 def extreme_points(n: int, eta: float) -> Array:
-    """Return the n vertices (n, n) of the set of probability vectors whose entries are all at least eta, one in each
-    row.
+    """Return the vertices of the probability vectors with entries >= eta, (n, n).
 
     Parameters
     ----------
-    n : int, at least 2; categories
+    n : int, at least 2; the number of entries
     eta : float, in (0, 1/n]; the public minimum
 
     Examples
@@ -327,27 +331,30 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta, in the shape of draws: the largest share, over the rows of p, of draws with
-    an entry below gamma.
+    """Return the papers' estimate of delta by sampling, in the shape of draws.
 
-    The maximum over the rows biases the estimate upwards; `delta_bounds` gives proven bounds.
+    For each row of p, it is the share of draws of Dir(k p) that have an entry below
+    gamma. The largest share over the rows is returned, so the estimate is biased
+    upwards. `theorem1_delta_bounds` gives proven bounds.
 
     Parameters
     ----------
-    p : array_like, shape (vertices, n)
-        Probability vectors, for example those of `extreme_points`; each row gets its own draws of Dir(k p).
+    p : array_like, shape (vertices, n) or (n,)
+        Probability vectors, for example those of `extreme_points`.
     k : float, above 0
     gamma : float, in (0, 1)
-    draws : int or array_like of int
-        At least 1; an increasing array gives one estimate for each number, from the same draws (the first 100, first
-        1000, ...).
-    rng : Generator, int or None
-    protected : int, optional
-        W. A draw counts if one of its first W coordinates is below gamma, or with None, if any coordinate is.
+    draws : int or array_like of int, at least 1
+        The number of draws of each row. An increasing array gives an estimate from the
+        first draws[0] draws, one from the first draws[1] draws, and so on.
+    rng : numpy.random.Generator or int, optional
+        None means a new generator, seeded by the operating system.
+    protected : int, in 1..n, optional
+        Only so many entries, the first ones, are compared with gamma. None means all.
 
     Examples
     --------
-    >>> float(delta_monte_carlo([0.5, 0.5], 2.0, gamma=0.25, draws=1000, rng=1).round(1))
+    >>> estimate = delta_monte_carlo([0.5, 0.5], 2.0, gamma=0.25, draws=1000, rng=1)
+    >>> round(float(estimate), 1)
     0.5
     """
     rng = checks.generator(rng)

@@ -1,4 +1,4 @@
-"""Finite Markov chains: their stationary distributions, their coefficients, and random walks on them."""
+"""Finite Markov chains: stationary distributions, coefficients and random walks."""
 
 import lazy_loader as _lazy
 

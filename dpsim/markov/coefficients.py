@@ -1,4 +1,4 @@
-"""Total variation distance, ergodicity coefficient and fundamental matrix of finite Markov chains."""
+"""Total variation distance, ergodicity coefficient and fundamental matrix."""
 
 from __future__ import annotations
 
@@ -12,34 +12,32 @@ from dpsim.checks import Array
 from dpsim.markov.sparse import square
 from dpsim.markov.stationary import stationary_distribution
 
-LARGEST_CONDITION = 1e12  # a fundamental matrix keeps at least four digits
+LARGEST_CONDITION = 1e12  # up to it, a fundamental matrix has four correct digits
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
-    """Return the total variation distance between probability vectors, which is half the 1-norm of p - q, shape (...),
-    in [0, 1].
+    """Return the total variation distance ``||p - q||_1 / 2``, shape (...), in [0, 1].
 
     Parameters
     ----------
-    p, q : array_like, shape (..., n); probability vectors that broadcast
+    p, q : array_like, shape (..., n); probability vectors, which broadcast
 
     Examples
     --------
     >>> float(total_variation([0.5, 0.5], [0.75, 0.25]))
     0.25
     """
-    return checks.plain(
-        0.5 * np.abs(checks.simplex("p", p) - checks.simplex("q", q)).sum(axis=-1)
-    )
+    difference = checks.simplex("p", p) - checks.simplex("q", q)
+    return checks.plain(0.5 * np.abs(difference).sum(axis=-1))
 
 
 def ergodicity_coefficient(P: ArrayLike) -> Any:
-    """Return tau_inf(P), the largest ||P^T z||_inf over ||z||_inf = 1 with sum z = 0, shape (...), in [0, n/2]
-    (Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011).
+    """Return the ergodicity coefficient tau_inf(P), shape (...), in [0, n/2].
 
-    In closed form it is the largest value, over the columns, of the sum of the floor(n/2) largest entries minus the sum
-    of the floor(n/2) smallest entries. The maximising z is +1 on the largest entries, -1 on the smallest, and 0 on the
-    median if n is odd.
+    It is the largest ||P^T z||_inf over all z with ||z||_inf = 1 and sum z = 0
+    (Benvenuti et al. 2026, Definition 7; Ipsen and Selee 2011). For one column of P,
+    the best z is 1 on the floor(n/2) largest entries, -1 on the floor(n/2) smallest
+    ones, and 0 on the median if n is odd.
 
     Parameters
     ----------
@@ -53,23 +51,22 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
     ordered = np.sort(square("P", checks.simplex("P", P)), axis=-2)
     n = ordered.shape[-1]
     half = n // 2
-    spread = ordered[..., n - half :, :].sum(axis=-2) - ordered[..., :half, :].sum(
-        axis=-2
-    )
-    return checks.plain(spread.max(axis=-1))
+    largest = ordered[..., n - half :, :].sum(axis=-2)
+    smallest = ordered[..., :half, :].sum(axis=-2)
+    return checks.plain((largest - smallest).max(axis=-1))
 
 
 def fundamental_matrix(P: ArrayLike) -> Array:
-    """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1) of a chain with one closed class, in the form given by
-    Fallin et al. 2023 and Benvenuti et al. 2026. It satisfies pi~ - pi = pi~ (P~ - P) Z for any other transition matrix
-    P~.
+    """Return the fundamental matrix Z = (I - P - 1 pi^T)^(-1), shape (..., n, n).
 
-    Raise ValueError if the chain is so nearly reducible that fewer than four digits would be right (condition number
-    above 1e12).
+    This is the form of Fallin et al. 2023 and Benvenuti et al. 2026. For any other
+    transition matrix P~ it satisfies pi~ - pi = pi~ (P~ - P) Z. Raises ValueError if
+    the chain is so nearly reducible that the condition number is above 1e12, because
+    then fewer than four digits may be correct.
 
     Parameters
     ----------
-    P : as in `ergodicity_coefficient`, irreducible except for transient states
+    P : array_like, shape (..., n, n); transition matrices with one closed class
 
     Examples
     --------
@@ -82,7 +79,8 @@ def fundamental_matrix(P: ArrayLike) -> Array:
     condition = np.max(np.linalg.cond(A, np.inf))
     if not condition <= LARGEST_CONDITION:
         raise ValueError(
-            f"P must give I - P - 1 pi^T a condition number of at most {LARGEST_CONDITION:g}, "
-            f"got {condition:.2g}: the chain is too nearly reducible"
+            "P must give I - P - 1 pi^T a condition number of at most "
+            f"{LARGEST_CONDITION:g}, got {condition:.2g}: "
+            "the chain is too nearly reducible"
         )
     return np.asarray(np.linalg.inv(A))

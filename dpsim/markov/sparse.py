@@ -1,7 +1,8 @@
-"""Large sparse Markov chains: communicating classes, and stationary distributions with a proven error bound."""
+"""Sparse Markov chains: classes, and stationary distributions with proven errors."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from dpsim import checks
 from dpsim.checks import Array, Integers
 
 EPS = np.finfo(float).eps
-STEP = 0.9  # the power iteration stays put with probability 1 - STEP, so that periodic chains converge too
+# The power iteration is that of (1 - STEP) I + STEP P, so periodic chains converge too.
+STEP = 0.9
 MAX_STEPS = 5_000
-LARGEST_ERROR = 1e-6  # in 1-norm; a result with a larger proven bound is refused
+LARGEST_ERROR = 1e-6  # in 1-norm; a larger proven bound raises ValueError
 
 
 def square(name: str, matrix: Any) -> Any:
-    """Return square matrices (..., n, n), dense or sparse; raise a ValueError that names the argument if they are not
-    square."""
+    """Return matrices (..., n, n), dense or sparse; raise ValueError for others."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
         raise ValueError(
             f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}"
@@ -29,10 +30,9 @@ def square(name: str, matrix: Any) -> Any:
 
 
 def stochastic(name: str, matrix: Any) -> Any:
-    """Return a sparse transition matrix in csr form, checked as `checks.simplex` checks dense rows.
+    """Return a sparse transition matrix in csr form, without stored zeros.
 
-    Rows whose sums differ from 1 only by rounding are left as they are, and other sums within 1e-6 of 1 are
-    renormalised. Other sums and negative entries are refused with a ValueError that names the row and its sum.
+    Its rows are checked and renormalised as `checks.simplex` does for dense ones.
     """
     checks.real(name, sparse.coo_array(square(name, matrix)).data, 0.0)
     matrix = sparse.csr_array(matrix, dtype=float, copy=True)
@@ -45,24 +45,30 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 
 def classes(chain: Any) -> tuple[list[Integers], Integers]:
-    """Return up to ten closed classes of a chain (dense or sparse), each as an array of its states, and the transient
-    states."""
+    """Return the closed classes of a chain, but at most ten, and the transient states.
+
+    The chain may be dense or sparse. Each class is an array of its states.
+    """
     graph = sparse.csr_array(chain != 0)
     _, label = csgraph.connected_components(graph, directed=True, connection="strong")
     before, after = (label[states] for states in graph.nonzero())
-    left = np.unique(before[before != after])  # the classes that the chain can leave
+    left = np.unique(before[before != after])  # classes that the chain can leave
     closed = [np.flatnonzero(label == each) for each in np.setdiff1d(label, left)[:10]]
     return closed, np.flatnonzero(np.isin(label, left))
 
 
 def closed_class(name: str, chain: Any) -> Integers:
-    """Return the states of the one closed class; if there are several, raise a ValueError that names the classes."""
+    """Return the states of the only closed class.
+
+    If there are several, the ValueError lists them and the transient states.
+    """
     closed, transient = classes(chain)
     if len(closed) == 1:
         return closed[0]
+    found = ", ".join(map(_set_of, closed))
     rest = f"; transient states {_set_of(transient)}" if len(transient) else ""
     raise ValueError(
-        f"{name} must have one closed class, got closed classes {', '.join(map(_set_of, closed))}{rest}"
+        f"{name} must have one closed class, got closed classes {found}{rest}"
     )
 
 
@@ -72,13 +78,12 @@ def _set_of(states: Integers) -> str:
 
 
 def stationary(P: Any) -> Array:
-    """Return the stationary distribution (n,) of an irreducible csr matrix, with a proven error in 1-norm below 1e-6,
-    and usually below 1e-9.
+    """Return the stationary distribution (n,) of an irreducible csr matrix.
 
-    Damped power iteration runs until its steps are no larger than rounding errors. Chains that mix too slowly for it
-    are solved
-    by GMRES with an incomplete factorisation. If neither method has a proven error below 1e-6, a ValueError gives the
-    number of iterations, the residual and the error bound.
+    Its error in 1-norm is proven to be at most 1e-6 and is usually below 1e-9. It is
+    computed by damped power iteration or, if the chain mixes too slowly, by GMRES. If
+    no error of at most 1e-6 can be proven for either result, the ValueError gives the
+    number of iterations, the residual and the proven bound.
     """
     pi, steps = _power_iteration(P)
     residual, bound = _error_bound(P, pi)
@@ -87,14 +92,18 @@ def stationary(P: Any) -> Array:
         residual, bound = _error_bound(P, pi)
     if bound > LARGEST_ERROR:
         raise ValueError(
-            f"P must mix faster: after {steps} iterations and GMRES the residual is {residual:.2g} "
-            f"and the error bound {bound:.2g}, above {LARGEST_ERROR:g}"
+            f"P must mix faster: after {steps} iterations and GMRES the residual is "
+            f"{residual:.2g} and the error bound {bound:.2g}, above {LARGEST_ERROR:g}"
         )
     return pi
 
 
 def _power_iteration(P: Any) -> tuple[Array, int]:
-    """Return the last iterate and the number of steps; the iteration stops when ten more steps bring no improvement."""
+    """Return the last iterate of the damped power iteration, and the number of steps.
+
+    It stops when the change is of the order of rounding errors and no longer halves
+    within ten steps.
+    """
     forward = P.T.tocsr()
     pi = np.full(P.shape[0], 1.0 / P.shape[0])
     last = np.inf
@@ -111,13 +120,17 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
 
 
 def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
-    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1, which is infinite if none is found.
+    """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1.
 
-    Proof: let j be the likeliest state, Q the matrix P without column j, r = pi P - pi, and d = -r (I - Q)^(-1) off j.
-    Then pi - exact = d - (sum d) exact, so the error is at most 2 sum_x ``|r_x|`` h_x, where h is the expected number
-    of steps to j. GMRES finds some vector V. If V - Q V >= c > 0 is verified entry by entry, then h <= V / c holds,
-    whatever GMRES did. The rounding errors of r and of V - Q V are bounded and included. (Here "exact" refers to the
-    matrix P after the rounding errors of its row sums are moved into column j.)
+    The bound is infinite if none is found. Here `exact` is the stationary distribution
+    of the matrix P after the rounding errors of its row sums are moved into column j.
+
+    Proof: let j be the most probable state, Q the matrix P without column j,
+    r = pi P - pi, and d = -r (I - Q)^(-1) off j. Then pi - exact = d - (sum d) exact,
+    so the error is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of
+    steps from x to j. GMRES finds some vector V. If V - Q V >= c > 0 holds for every
+    entry, which is verified here, then h <= V / c, however inaccurate V is. The
+    rounding errors of r and of V - Q V are bounded and included.
     """
     n = P.shape[0]
     j = int(np.argmax(pi))
@@ -125,22 +138,21 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     in_degree = np.bincount(P.indices, minlength=n)
     r = np.abs(moved - pi) + (in_degree + 2) * EPS * (moved + pi)
     Q = _without_column(P, j)
-    V = _solve(
-        sparse.eye_array(n, format="csr") - Q,
-        np.ones(n),
-        np.full(n, 1.0 / pi[j]),
-        0.3 / np.sqrt(n),
-    )
+    guess = np.full(n, 1.0 / pi[j])
+    V = _solve(_identity(n) - Q, np.ones(n), guess, tolerance=0.3 / np.sqrt(n))
     onward = Q @ V
     drift = V - onward - (np.diff(P.indptr) + 3) * EPS * (np.abs(V) + np.abs(onward))
     residual = float(np.abs(moved - pi).sum())
     margin = float(np.delete(drift, j).min(initial=np.inf))
     if not margin > 0.0:
         return residual, np.inf
-    weights = np.delete(r * V, j)
-    return residual, float(
-        2.0 * weights.sum() / min(margin, 1e300) * (1.0 + 4 * n * EPS) + n * EPS
-    )
+    weight = np.delete(r * V, j).sum()
+    bound = 2.0 * weight / min(margin, 1e300) * (1.0 + 4 * n * EPS) + n * EPS
+    return residual, float(bound)
+
+
+def _identity(n: int) -> Any:
+    return sparse.eye_array(n, format="csr")
 
 
 def _without_column(P: Any, j: int) -> Any:
@@ -150,33 +162,34 @@ def _without_column(P: Any, j: int) -> Any:
 
 
 def _solution_from_atom(P: Any, j: int, guess: Array) -> Array:
-    """Return pi from the numbers of visits between two visits to j, which solve visits (I - Q) = row j of P off j."""
-    visits_matrix = (
-        sparse.eye_array(P.shape[0], format="csr") - _without_column(P, j)
-    ).T
-    unit = np.zeros(P.shape[0])
-    unit[j] = (
-        1.0  # (unit (I - Q)^(-1))_x = expected visits to x before the next return to j
-    )
-    visits = np.maximum(
-        _solve(visits_matrix.tocsr(), unit, guess / guess[j], 1e-15), 0.0
-    )
+    """Return pi by GMRES, from the expected visits between two visits to state j.
+
+    The expected numbers of visits solve visits (I - Q) = e_j, where e_j is a unit
+    vector and Q is the matrix P without column j. They are proportional to pi.
+    """
+    n = P.shape[0]
+    matrix = (_identity(n) - _without_column(P, j)).T.tocsr()
+    unit = np.zeros(n)
+    unit[j] = 1.0
+    visits = _solve(matrix, unit, guess / guess[j], tolerance=1e-15)
+    visits = np.maximum(visits, 0.0)
     return visits / visits.sum() if visits.sum() > 0.0 else guess
 
 
 def _solve(A: Any, b: Array, guess: Array, tolerance: float) -> Array:
-    """Return GMRES's solution of A x = b, found without a preconditioner or, if that fails, with an incomplete LU
-    factorisation."""
-    x, failed = sparse_linalg.gmres(
-        A, b, x0=guess, rtol=tolerance, restart=40, maxiter=5
-    )
-    if failed:
-        try:
-            factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
-        except RuntimeError:  # singular to working precision
-            return x
-        M = sparse_linalg.LinearOperator(A.shape, factors.solve)
-        x, _ = sparse_linalg.gmres(
-            A, b, x0=x, rtol=tolerance, restart=40, maxiter=5, M=M
-        )
+    """Return the solution of A x = b that GMRES finds, which may be inaccurate.
+
+    If it does not converge, it continues with an incomplete LU factorisation of A as
+    its preconditioner.
+    """
+    gmres = partial(sparse_linalg.gmres, A, b, rtol=tolerance, restart=40, maxiter=5)
+    x, failed = gmres(x0=guess)
+    if not failed:
+        return x
+    try:
+        factors = sparse_linalg.spilu(A.tocsc(), drop_tol=1e-4, fill_factor=30)
+    except RuntimeError:  # singular to working precision
+        return x
+    preconditioner = sparse_linalg.LinearOperator(A.shape, factors.solve)
+    x, _ = gmres(x0=x, M=preconditioner)
     return x

@@ -1,7 +1,8 @@
-"""Stationary distributions of finite Markov chains by GTH elimination, batched and compiled."""
+"""Transition matrices of counts, and stationary distributions by GTH elimination."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,23 +15,24 @@ from dpsim import checks, streams
 from dpsim.checks import CLOSE, Array
 from dpsim.markov import sparse as markov_sparse
 
-SAFE = 1e-280  # with smaller pivots or probabilities the elimination is repeated in logarithms
-MIN_WORK_PER_THREAD = (
-    1e7  # multiplications; with fewer of them a thread costs more than it saves
-)
-DENSE_UP_TO = (
-    400  # sparse chains with at most this many states are solved by elimination
-)
+# With smaller pivots or probabilities, the elimination is repeated in logarithms.
+SAFE = 1e-280
+# in multiplications; with fewer of them, a thread costs more time than it saves
+MIN_WORK_PER_THREAD = 1e7
+# Sparse chains with at most so many states are solved by elimination.
+DENSE_UP_TO = 400
 
 
 def transition_matrix(counts: ArrayLike) -> Array:
-    """Return the transition matrix of counts, in which each row is divided by its sum (Benvenuti et al. 2026, equation
-    4).
+    """Return the transition matrix that is estimated from counts, shape (..., n, n).
+
+    Each row of counts is divided by its sum (Benvenuti et al. 2026, equation 4).
 
     Parameters
     ----------
-    counts : array_like, shape (..., n, n)
-        How often the chain went from state i (row) to state j, in [0, 1e300]; every row needs at least one departure.
+    counts : array_like, shape (..., n, n), in [0, 1e300]
+        Entry (i, j) is the number of transitions from state i to state j. Every row
+        needs a positive entry.
 
     Examples
     --------
@@ -41,32 +43,35 @@ def transition_matrix(counts: ArrayLike) -> Array:
     table = markov_sparse.square("counts", checks.real("counts", counts, 0.0, 1e300))
     departures = table.sum(axis=-1)
     if not departures.all():
-        rows = [
-            tuple(int(i) for i in row) if len(row) > 1 else int(row[0])
-            for row in np.argwhere(departures == 0)
-        ]
-        more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
+        empty = np.argwhere(departures == 0).tolist()
+        rows = [row[0] if len(row) == 1 else tuple(row) for row in empty[:10]]
+        more = f" and {len(empty) - 10} more" if len(empty) > 10 else ""
         raise ValueError(
-            f"counts must have a departure in every row, got none in rows {rows[:10]}{more}"
+            f"counts must have a departure in every row, got none in rows {rows}{more}"
         )
     return table / departures[..., None]
 
 
 def stationary_distribution(P: Any) -> Array:
-    """Return the stationary distribution pi, shape (..., n), of chains with one closed class of states. It is the only
-    probability vector with pi P = pi, and it is 0 on the transient states.
+    """Return the stationary distributions of chains with one closed class, (..., n).
 
-    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and Heyman 1985). Every entry has
-    full relative precision, even for nearly reducible and periodic chains, and an entry below 5e-324 is 0.0. If the
-    elimination overflows or underflows, it is repeated in logarithms. Sparse chains with more than 400 states are
-    solved by damped power iteration, or by GMRES if they mix slowly, with a proven error in 1-norm below 1e-6, and
-    usually below 1e-9. Raise ValueError if a sparse chain mixes too slowly, or if a chain has several closed classes;
-    then the message names the classes and the place in the batch.
+    The stationary distribution is the only probability vector pi with pi P = pi, and it
+    is 0 on transient states. If a chain has several closed classes, the ValueError
+    lists them and gives the chain's place in the batch.
+
+    Dense chains are solved by elimination without subtractions (Grassmann, Taksar and
+    Heyman 1985), in logarithms if it overflows or underflows. So every entry has full
+    relative precision, even if the chain is periodic or nearly reducible, and an entry
+    below 5e-324 is 0.0.
+
+    Sparse chains with more than 400 states are solved by power iteration or, if they
+    mix slowly, by GMRES. The error in 1-norm is proven to be at most 1e-6 and is
+    usually below 1e-9. Raises ValueError if such a chain mixes too slowly for this.
 
     Parameters
     ----------
     P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
-        Transition matrices, whose rows are on the simplex (sums within 1e-6 of 1 are renormalised).
+        Transition matrices. Rows whose sums are within 1e-6 of 1 are renormalised.
 
     Examples
     --------
@@ -76,69 +81,64 @@ def stationary_distribution(P: Any) -> Array:
     if sparse.issparse(P):
         P = markov_sparse.stochastic("P", P)
         if P.shape[0] > DENSE_UP_TO:
-            return _on_closed_class(
-                "P", P, lambda part: markov_sparse.stationary(sparse.csr_array(part))
-            )
+            return _on_closed_class("P", P, markov_sparse.stationary)
         P = P.toarray()
     P = markov_sparse.square("P", checks.numeric("P", P))
     n = P.shape[-1]
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
     pi = np.empty((len(chains), n))
     solved = np.empty(len(chains), dtype=bool)
-    workers = min(len(chains), int(len(chains) * n**3 / MIN_WORK_PER_THREAD))
-    if workers < 2 or (workers := min(workers, streams.threads())) < 2:
-        every = _solve_each(chains, np.empty((n, n)), pi, solved)
-    else:  # own threads, because numba's parallel loops may not run inside other threads or after a fork
-        parts = [
-            slice(len(chains) * i // workers, len(chains) * (i + 1) // workers)
-            for i in range(workers)
-        ]
+
+    def solve(part: slice) -> None:
+        _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part])
+
+    worth = int(len(chains) * n**3 / MIN_WORK_PER_THREAD)
+    workers = min(len(chains), worth, streams.threads())
+    if workers < 2:
+        solve(slice(None))
+    else:
+        # numba's parallel loops may not run inside other threads or after a fork
+        edges = [len(chains) * i // workers for i in range(workers + 1)]
         with ThreadPoolExecutor(workers) as pool:
-            each = pool.map(
-                lambda part: _solve_each(
-                    chains[part], np.empty((n, n)), pi[part], solved[part]
-                ),
-                parts,
-            )
-            every = all(list(each))
-    if not every:
-        chains = checks.simplex("P", P).reshape(
-            chains.shape
-        )  # its message names the row
-        for index in np.flatnonzero(
-            ~solved
-        ):  # it has transient states, or leaves the range of the floats
+            list(pool.map(solve, map(slice, edges[:-1], edges[1:])))
+    if not solved.all():
+        # the error message of this check gives the row
+        chains = checks.simplex("P", P).reshape(chains.shape)
+        # the others have transient states or leave the range of the floats
+        for index in np.flatnonzero(~solved):
             place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
-            pi[index] = _on_closed_class(
-                f"P[{place}]" if place else "P", chains[index], _log_gth
-            )
+            name = f"P[{place}]" if place else "P"
+            pi[index] = _on_closed_class(name, chains[index], _log_gth)
     return pi.reshape(P.shape[:-1])
 
 
-def _on_closed_class(name: str, chain: Any, solve: Any) -> Array:
-    """Return the solution on the one closed class, with 0 elsewhere; if there are several, raise a ValueError that
-    names the classes."""
+def _on_closed_class(name: str, chain: Any, solve: Callable[[Any], Array]) -> Array:
+    """Return the stationary distribution of a chain with one closed class.
+
+    Only the irreducible chain on this class is passed to `solve`. Raises ValueError if
+    there are several closed classes.
+    """
     closed = markov_sparse.closed_class(name, chain)
+    if len(closed) == chain.shape[0]:
+        return solve(chain)
     pi = np.zeros(chain.shape[0])
-    pi[closed] = (
-        solve(chain[closed][:, closed])
-        if len(closed) < chain.shape[0]
-        else solve(chain)
-    )
+    pi[closed] = solve(chain[closed][:, closed])
     return pi
 
 
 @njit(cache=True, nogil=True)
 def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
-    """Fill pi and `solved`, and return whether every chain was solved. Each chain is read into the scratch array a and
-    checked as `checks.simplex` does."""
+    """Fill pi, and set in `solved` which chains were solved.
+
+    Each chain is copied into the scratch array a and checked as `checks.simplex` does.
+    """
     n = chains.shape[1]
     rounding = max(5e-15, n * 2.220446049250313e-16)
-    every = True
     for c in range(chains.shape[0]):
         solved[c] = True
         for i in range(n):
-            total, least = 0.0, 0.0
+            total = 0.0
+            least = 0.0
             for j in range(n):
                 a[i, j] = chains[c, i, j]
                 total += a[i, j]
@@ -151,18 +151,17 @@ def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
                 for j in range(n):
                     a[i, j] /= total
         solved[c] = solved[c] and _eliminate(a) and _substitute(a, pi[c])
-        every = every and solved[c]
-    return every
 
 
 @njit(nogil=True)
 def _eliminate(a):  # type: ignore[no-untyped-def]
-    """Eliminate the states n-1 to 1 in place and return True, or False if a pivot is below SAFE. Each elimination
-    leaves the chain as it is observed only on the remaining states."""
+    """Eliminate the states n-1 to 1 in place, and return whether all pivots were safe.
+
+    Each elimination leaves the chain that is observed on the remaining states.
+    """
     for k in range(a.shape[0] - 1, 0, -1):
-        one = two = three = four = (
-            0.0  # an addition waits for the previous one, so four sums are faster than one
-        )
+        # four sums are faster than one, because an addition waits for the previous one
+        one = two = three = four = 0.0
         for j in range(0, k - 3, 4):
             one += a[k, j]
             two += a[k, j + 1]
@@ -184,7 +183,10 @@ def _eliminate(a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _substitute(a, x):  # type: ignore[no-untyped-def]
-    """Fill x from an eliminated chain and return True, or False if a probability is below SAFE."""
+    """Fill x with the stationary distribution of an eliminated chain.
+
+    Returns whether all probabilities were safe.
+    """
     n = a.shape[0]
     for i in range(n):
         x[i] = 1.0 if i == 0 else 0.0
@@ -201,7 +203,7 @@ def _substitute(a, x):  # type: ignore[no-untyped-def]
 
 
 def _log_gth(chain: Array) -> Array:
-    """Return the stationary distribution of one irreducible chain by the same elimination in logarithms."""
+    """Return the stationary distribution of an irreducible chain, in logarithms."""
     n = len(chain)
     with np.errstate(divide="ignore"):
         a = np.log(chain)

@@ -25,22 +25,25 @@ def random_walk(
     rng: np.random.Generator | int | None = None,
     uniforms: ArrayLike | None = None,
 ) -> Integers:
-    """Return walks of the chain as states 0..n-1, int64 of shape ``(*batch, *size, steps + 1)``, with the start
-    included.
+    """Return walks of the chain, int64 of shape ``(*batch, *size, steps + 1)``.
 
-    Each step is sampled by inverting the cumulative distribution of a row. A transition of probability zero is never
-    taken.
+    A walk is a sequence of states 0..n-1 that begins with its start. Each step is
+    sampled by inverting the cumulative distribution of a row, and a transition of
+    probability 0 is never taken.
 
     Parameters
     ----------
-    P : array_like, shape ``(*batch, n, n)``, or scipy.sparse, shape (n, n); transition matrices
+    P : array_like, shape ``(*batch, n, n)``, or scipy.sparse, shape (n, n)
+        Transition matrices.
     start : array_like of int; states that broadcast to ``(*batch, *size)``
     steps : int, at least 0
-    size : int or sequence of int, optional; how many walks of each chain
-    rng : numpy.random.Generator or int, optional; None for a new one seeded by the operating system
+    size : int or sequence of int, optional; the number of walks of each chain
+    rng : numpy.random.Generator or int, optional
+        None means a new generator, seeded by the operating system.
     uniforms : array_like, optional
-        Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one for each step. With the same numbers for
-        several matrices, their walks use common random numbers. If None, the numbers are drawn from rng.
+        Numbers in [0, 1) that broadcast to ``(*batch, *size, steps)``, one for each
+        step. If several matrices are given the same numbers, their walks use common
+        random numbers. If None, the numbers are sampled with rng.
 
     Examples
     --------
@@ -55,17 +58,17 @@ def random_walk(
         batch = ()
         columns = P.indices.astype(np.int64)
         ends = P.indptr.astype(np.int64)
-        cumulative = np.concatenate(
-            [np.cumsum(row) for row in np.split(P.data, ends[1:-1])]
-        )
+        rows = np.split(P.data, ends[1:-1])
+        cumulative = np.concatenate([np.cumsum(row) for row in rows])
     else:
         P = markov_sparse.square("P", checks.simplex("P", P))
         n = P.shape[-1]
         batch = P.shape[:-2]
-        columns = np.tile(np.arange(P.shape[-1]), P.size // P.shape[-1])
+        columns = np.tile(np.arange(n), P.size // n)
         ends = np.arange(0, P.size + 1, n)
         cumulative = np.cumsum(P, axis=-1).reshape(-1)
-    shape = batch + checks.size("size", size)
+    sizes = checks.size("size", size)
+    shape = batch + sizes
     starts = checks.fitted("start", checks.integers("start", start, 0, n - 1), shape)
     if uniforms is None:
         uniforms = rng.random((*shape, steps))
@@ -73,30 +76,26 @@ def random_walk(
     chosen = np.ascontiguousarray(checks.fitted("uniforms", uniforms, (*shape, steps)))
     walks = np.empty((math.prod(shape), steps + 1), dtype=np.int64)
     walks[:, 0] = starts.reshape(-1)
-    per_chain = max(1, math.prod(shape[len(batch) :]))
-    _walk(
-        cumulative,
-        columns,
-        ends,
-        n,
-        per_chain,
-        chosen.reshape(len(walks), steps),
-        walks,
-    )
+    per_chain = max(1, math.prod(sizes))
+    chosen = chosen.reshape(len(walks), steps)
+    _walk(cumulative, columns, ends, n, per_chain, chosen, walks)
     return walks.reshape(*shape, steps + 1)
 
 
 @njit(cache=True, nogil=True)
 def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ignore[no-untyped-def]
-    """Fill the walks; the next state is the first one whose cumulative probability exceeds the uniform number."""
+    """Fill `walks`, whose first column contains the starts.
+
+    The next state is the first one whose cumulative probability exceeds the uniform
+    number. Row i of all stacked matrices is at ends[i] to ends[i + 1].
+    """
     for w in range(walks.shape[0]):
         first_row = (w // per_chain) * n
         for t in range(uniforms.shape[1]):
             row = first_row + walks[w, t]
-            first, last = ends[row], ends[row + 1] - 1
-            u = min(
-                uniforms[w, t], np.nextafter(cumulative[last], 0.0)
-            )  # the row may sum to 1 - eps
-            walks[w, t + 1] = columns[
-                first + np.searchsorted(cumulative[first:last], u, side="right")
-            ]
+            first = ends[row]
+            last = ends[row + 1] - 1
+            # the last cumulative probability may be 1 - eps because of rounding
+            u = min(uniforms[w, t], np.nextafter(cumulative[last], 0.0))
+            step = np.searchsorted(cumulative[first:last], u, side="right")
+            walks[w, t + 1] = columns[first + step]

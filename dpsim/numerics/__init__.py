@@ -1,4 +1,4 @@
-"""Functions that stay accurate where the usual formulas fail."""
+"""Numerical functions that stay accurate where the usual formulas fail."""
 
 import lazy_loader as _lazy
 

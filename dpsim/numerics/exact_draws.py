@@ -1,11 +1,14 @@
-"""Draws whose probabilities are right to a relative precision, however small they are.
+"""Samples events and indices whose probabilities may be far below 2^-53.
 
-A uniform number of 53 bits is a multiple of 2^-53, so an event of a smaller probability would never happen, and the
-output that it leads to would reveal the secret. Here a comparison takes further bits only when the first 53 leave it
-open, which happens once in 2^53 draws. So the first number decides as it does in `rng.random() < p`.
+A uniform number of 53 bits is a multiple of 2^-53. If it were compared with a smaller
+probability, the event could be impossible for one input and possible for a neighbour,
+so an outcome could reveal the secret. Here further bits are sampled if the first 53
+bits do not decide the comparison, which happens once in 2^53 comparisons. In all other
+cases the result is that of `rng.random() < p`.
 
-Let u = 2^-53. A computed probability e^-y has a relative error of at most (2 + y) u, which comes from the rounding of y
-and of the exponential function. Each function states the relative error of its own result.
+Let u = 2^-53. A computed probability e^-y has a relative error of at most (2 + y) u,
+because y and the exponential function are rounded. Each function states the relative
+error of its own result.
 """
 
 from __future__ import annotations
@@ -18,22 +21,23 @@ from numba import njit
 from dpsim.checks import Array
 
 UNIT = 2.0**-53
+STEPS = 2.0**53  # a uniform number of 53 bits has so many values
 LARGEST_EXPONENT = 700.0  # exp(-700) is a normal double
 
 
 @njit(cache=True)
 def happens(rng, p, reverse=False):  # type: ignore[no-untyped-def]
-    """Return True with probability p, which is exact for every double p in [0, 1].
+    """Return True with probability p, exactly, for every double p in [0, 1].
 
-    With `reverse` it is the large uniform numbers that return True, and not the small ones.
+    The event happens if the uniform number is small or, with `reverse`, if it is large.
     """
     rest = p
     while True:
-        scaled = rest * 9007199254740992.0
+        scaled = rest * STEPS
         whole = math.floor(scaled)
-        drawn = rng.random() * 9007199254740992.0
+        drawn = rng.random() * STEPS
         if reverse:
-            drawn = 9007199254740991.0 - drawn
+            drawn = STEPS - 1.0 - drawn
         if drawn != whole:
             return drawn < whole
         rest = scaled - whole
@@ -43,10 +47,10 @@ def happens(rng, p, reverse=False):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def survives(rng, y):  # type: ignore[no-untyped-def]
-    """Return True with probability exp(-y), y >= 0.
+    """Return True with probability exp(-y), for y >= 0.
 
-    Both results have relative errors of at most (3 + y) u. For y up to 700 one uniform number is drawn, except once in
-    2^53 draws, and True is returned if it is below exp(-y).
+    The probabilities of True and of False both have relative errors of at most
+    (3 + y) u.
     """
     while y > LARGEST_EXPONENT:
         if not happens(rng, math.exp(-LARGEST_EXPONENT)):
@@ -58,28 +62,34 @@ def survives(rng, y):  # type: ignore[no-untyped-def]
 
 
 def weight_tree(logs: Array) -> Array:
-    """Return the binary tree of the logarithms of weights. Its leaves are `logs`, padded with minus infinity, and each
-    inner node is the logarithm of the sum of the weights below it."""
+    """Return a binary tree of the logarithms of weights, from which `descend` samples.
+
+    The leaves are `logs`, padded with minus infinity. Each inner node is the logarithm
+    of the sum of the weights below it. The children of node i are 2 i and 2 i + 1.
+    """
     leaves = 1 << max(logs.size - 1, 0).bit_length()
     tree = np.full(2 * leaves, -np.inf)
     tree[leaves : leaves + logs.size] = logs
     while leaves > 1:
+        below = tree[leaves : 2 * leaves]
         leaves //= 2
-        tree[leaves : 2 * leaves] = np.logaddexp(
-            tree[2 * leaves :: 2][:leaves], tree[2 * leaves + 1 :: 2][:leaves]
-        )
+        tree[leaves : 2 * leaves] = np.logaddexp(below[::2], below[1::2])
     return tree
 
 
 @njit(cache=True)
 def descend(rng, tree):  # type: ignore[no-untyped-def]
-    """Return the number of a leaf of a `weight_tree`, drawn in proportion to the weights; see `relative_error`."""
+    """Return the index of a leaf of a `weight_tree`.
+
+    It is sampled with a probability proportional to the leaf's weight, up to
+    `relative_error`.
+    """
     node = 1
     leaves = tree.size // 2
     while node < leaves:
-        node *= 2
-        small = node if tree[node] <= tree[node + 1] else node + 1
-        large = 2 * node + 1 - small
+        left = 2 * node
+        small = left if tree[left] <= tree[left + 1] else left + 1
+        large = 2 * left + 1 - small
         node = large
         if tree[small] > -np.inf:
             apart = tree[large] - tree[small]
@@ -89,21 +99,28 @@ def descend(rng, tree):  # type: ignore[no-untyped-def]
 
 
 def relative_error(leaves: int, spread: float) -> float:
-    """Return a bound on the relative error of every probability of `descend`, from the number of leaves and the largest
-    difference L of two logarithms, of which the largest is within L of 0.
+    """Return a bound on the relative error of every probability of `descend`.
 
-    A logarithm of a sum of two weights is computed with an error of at most 4 u (L + 2), because that function does not
-    enlarge the errors of its arguments, and the sum itself adds at most log 2 to a level. At a node with the computed
-    logarithms s <= l, the small side is taken with a relative error of at most (3 + y) u + 4 u (L + 2), y <= L + 1, and
-    the large side, whose probability is at least 1/2, with at most the same. The computed weights of the nodes cancel
-    along the way to a leaf, except for the 4 u (L + 2) of each sum. So each level adds at most 16 u (L + 2).
+    The tree has `leaves` leaves. Its finite logarithms differ by at most `spread`,
+    called L here, and the largest of them is within L of 0.
+
+    Proof: the logarithm of a sum of two weights is computed with an error of at most
+    4 u (L + 2), because `logaddexp` does not enlarge the errors of its arguments, and
+    each level adds at most log 2 to the logarithms. At a node whose children have the
+    computed logarithms s <= l, the small child is chosen with a relative error of at
+    most (3 + y) u + 4 u (L + 2), where y <= L + 1. The large child has a probability of
+    at least 1/2, so its relative error is not larger. On the way to a leaf the computed
+    weights of the nodes cancel, except for the error 4 u (L + 2) of each sum. So each
+    level adds at most 16 u (L + 2).
     """
     levels = max(leaves - 1, 0).bit_length()
     return 16.0 * UNIT * levels * (spread + 2.0 + levels)
 
 
 def draw_index(rng: np.random.Generator, logs: Array) -> int:
-    """Return an index drawn with probabilities proportional to exp(logs); see `relative_error`.
+    """Return an index, sampled with probabilities proportional to exp(logs).
+
+    `relative_error` bounds the errors of the probabilities.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Two searches, shared by several modules, for the point at which a condition changes: `last_kept` finds a real number,
-and `least_integer` finds an integer for each entry of an array.
+"""Searches for the real number or the integers at which a condition changes.
 
-For a single integer, the standard library's `bisect` is enough. The other modules have reasons for searches of their
-own. `hockey_stick` solves an array of equations to the last bit. `boltzmann.epsilon` bisects to a relative precision
-and continues only with the pairs that have not reached it. `words.exact_epsilon` evaluates a bound that takes seconds,
-so it stops as soon as it is near enough. `mdp.concentration` only guesses a radius, which it then proves.
-`boltzmann.sampling` needs no accuracy, because its draws are exact for any tilt.
+For a single integer, the standard library's `bisect` is enough. Some modules need a
+search of their own: `hockey_stick` solves an array of equations to the last bit,
+`boltzmann.epsilon` bisects to a relative precision and continues only with the pairs
+that have not reached it, `words.exact_epsilon` stops early because each evaluation
+takes seconds, `mdp.concentration` only guesses a radius that it proves afterwards, and
+`boltzmann.sampling` needs no accuracy because its draws are exact for any tilt.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from dpsim.checks import Integers, Mask
 def last_kept(
     excess: Callable[[float], float], kept: float, broken: float, tolerance: float
 ) -> float:
-    """Return a point at which excess <= 0 was found, within the tolerance of the last such point towards `broken`.
+    """Return a point between `kept` and `broken` at which excess <= 0 was evaluated.
 
-    The excess must be at most 0 at `kept`, which may be on either side of `broken`, and change its sign only once
-    between them. If it is at most 0 at `broken` too, `broken` is returned.
+    The excess must be at most 0 at `kept`, which may be on either side of `broken`, and
+    change its sign only once between the two. The result is within the tolerance of the
+    point at which it does, and it is `broken` if the excess is at most 0 there too.
     """
     excess = cache(excess)
     if excess(broken) <= 0.0:
@@ -40,13 +41,16 @@ def last_kept(
 def least_integer(
     holds: Callable[[Integers], Mask], fails: Integers, good: Integers
 ) -> Integers:
-    """Return, entry by entry, the least integer above `fails` at which a monotone condition holds.
+    """Return, for each entry, the least integer at which a monotone condition holds.
 
-    The condition is not evaluated at `fails` or `good`, because it is assumed to fail at `fails` and to hold at `good`.
+    The condition must fail at `fails` and hold at `good`, which is larger. It is not
+    evaluated at either.
     """
-    low, high = fails.copy(), good.copy()
+    low = fails
+    high = good
     while (high - low > 1).any():
         middle = (low + high) // 2
         yes = holds(middle)
-        high, low = np.where(yes, middle, high), np.where(yes, low, middle)
+        low = np.where(yes, low, middle)
+        high = np.where(yes, middle, high)
     return high

@@ -1,5 +1,4 @@
-"""Exact Euclidean projections, in batches and by one sort each, onto the simplex and onto its part above public
-minima."""
+"""Projections onto the simplex and onto the part of it above public minima."""
 
 from __future__ import annotations
 
@@ -19,18 +18,20 @@ def project_to_simplex(
     lower: ArrayLike = 0.0,
     support: ArrayLike | None = None,
 ) -> Array:
-    """Return the point nearest to x in {y : sum y = total, y >= lower, y = 0 off the support}, in the shape of x.
+    """Return the point nearest to x with a given sum and given minima, shape (..., n).
 
-    The result meets the lower bounds to the last bit and the total within rounding. With z = x - lower the result is
-    lower + max(z - tau, 0), and tau follows in closed form from the sorted z, so the algorithm is finite (Held, Wolfe
-    and Crowder 1974; Duchi et al. 2008, figure 1).
+    It is the nearest point, by the Euclidean distance, of the set of all y with
+    sum y = total, y >= lower, and y = 0 off the support. The minima are met to the last
+    bit, and the total is met within rounding. With z = x - lower the result is
+    lower + max(z - tau, 0), where tau follows in closed form from the sorted z (Held,
+    Wolfe and Crowder 1974; Duchi et al. 2008, figure 1).
 
     Parameters
     ----------
     x : array_like, shape (..., n)
     total : array_like, shape (...), above 0
-    lower : array_like, at least 0, broadcastable to x, ignored off the support
-    support : bool array, optional, broadcastable to x; None for all entries
+    lower : array_like, at least 0, which broadcasts to x; ignored off the support
+    support : bool array, which broadcasts to x, optional; None means all entries
 
     Examples
     --------
@@ -38,25 +39,21 @@ def project_to_simplex(
     array([0.6, 0.4, 0. ])
     """
     points = _points("x", x)
-    totals = checks.fitted(
-        "total", checks.real("total", total, 0.0, open_low=True), points.shape[:-1]
-    )
+    totals = checks.real("total", total, 0.0, open_low=True)
+    totals = checks.fitted("total", totals, points.shape[:-1])
     allowed = checks.mask("support", True if support is None else support, points.shape)
-    bounds = np.where(
-        allowed,
-        checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape),
-        0.0,
-    )
+    bounds = checks.fitted("lower", checks.real("lower", lower, 0.0), points.shape)
+    bounds = np.where(allowed, bounds, 0.0)
     if not allowed.any(axis=-1).all():
         raise ValueError(
             "support must have at least one entry in each row, got a row with none"
         )
-    excess = bounds.sum(axis=-1) - totals * (
-        1.0 + bounds.shape[-1] * np.finfo(float).eps
-    )
+    rounding = bounds.shape[-1] * np.finfo(float).eps
+    excess = bounds.sum(axis=-1) - totals * (1.0 + rounding)
     if (excess > 0.0).any():
         raise ValueError(
-            f"lower must add up to at most the total in each row, got {excess.max():g} more"
+            "lower must add up to at most the total in each row, "
+            f"got {excess.max():g} more"
         )
     return _nearest(points, totals, bounds, allowed)
 
@@ -69,23 +66,26 @@ def project_to_bordered_simplex(
     protected: ArrayLike,
     support: ArrayLike | None = None,
 ) -> Array:
-    """Return the point nearest to x in the domain of Fallin et al. 2023, Definition 1, with zeros off the support.
+    """Return the point nearest to x in the domain of Fallin et al. 2023, (..., n).
 
-    The domain holds the vectors y of the simplex with y_i >= eta for i in W, the protected entries, and with a sum of y
-    over W of at most 1 - eta_bar. The closed set is used, so entries of the support outside W only need to be >= 0. The
-    result has y_i >= eta to the last bit, and also y_j >= eta_bar when j is the only entry outside W. When several
-    entries are outside W, their sum is at least eta_bar within rounding.
+    The domain (their Definition 1, but closed) contains the probability vectors that
+    are 0 off the support, at least eta on the set W of protected entries, and at most 1
+    - eta_bar in total on W. In the result, the minimum eta is met to the last bit, and
+    so is eta_bar if only one entry of the support is outside W. If there are several,
+    their sum is at least eta_bar within rounding.
 
     Parameters
     ----------
     x, support : as in `project_to_simplex`
     eta, eta_bar : float, above 0, with a sum below 1/2 (Assumption 1)
-    protected : bool array, broadcastable to x; W, at least two entries of each row, on the support
+    protected : bool array, which broadcasts to x
+        W: at least two entries of the support in each row, but not all of them.
 
     Examples
     --------
-    >>> masks = [True, True, False]
-    >>> project_to_bordered_simplex([0.9, 0.05, 0.05], eta=0.1, eta_bar=0.1, protected=masks).round(3)
+    >>> x = [0.9, 0.0, 0.1]
+    >>> W = [True, True, False]
+    >>> project_to_bordered_simplex(x, eta=0.1, eta_bar=0.1, protected=W).round(3)
     array([0.8, 0.1, 0.1])
     """
     points = _points("x", x)
@@ -100,20 +100,21 @@ def project_to_bordered_simplex(
 
     bounds = np.where(inside, eta, 0.0)
     free = _nearest(points, np.ones(points.shape[:-1]), bounds, allowed)
-    # If the solution without the second minimum violates it, that minimum is active at the solution, and the
-    # problem splits into two independent ones, which distribute 1 - eta_bar within W and eta_bar outside W.
+    # If the solution without the second minimum violates it, that minimum is attained
+    # at the solution, so 1 - eta_bar is distributed within W, and eta_bar outside W.
     shares = np.full(points.shape[:-1], eta_bar)
-    split = _nearest(points, 1.0 - shares, bounds, inside) + _nearest(
-        points, shares, 0.0 * bounds, outside
-    )
+    within = _nearest(points, 1.0 - shares, bounds, inside)
+    others = _nearest(points, shares, 0.0 * bounds, outside)
+    split = within + others
     violated = np.where(outside, free, 0.0).sum(axis=-1) < eta_bar
     return np.where(violated[..., None], split, free)
 
 
 def protected_entries(matrix: ArrayLike) -> Mask:
-    """Return the sets W_i of Fallin et al. 2023, Section V, as a mask in the shape of the matrix. The set W_i holds all
-    non-zero entries of row i except the smallest one. If several entries are equally small, the first of them is left
-    out.
+    """Return the sets W_i of Fallin et al. 2023, Section V, as a mask (..., n).
+
+    W_i consists of all non-zero entries of row i except the smallest one, or the first
+    one of several that are equally small.
 
     Parameters
     ----------
@@ -130,20 +131,25 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     if (count < 3).any():
         row = np.argwhere(count < 3)[0].tolist()
         raise ValueError(
-            f"matrix must have at least 3 non-zero entries in each row, got {count.min()} in row {row}"
+            "matrix must have at least 3 non-zero entries in each row, "
+            f"got {count.min()} in row {row}"
         )
     smallest = np.where(nonzero, points, np.inf).argmin(axis=-1)
     return nonzero & (np.arange(points.shape[-1]) != smallest[..., None])
 
 
 def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Array:
-    """Return the projections of rows whose projection is known to exist."""
+    """Return the projections of `project_to_simplex`, if the set is not empty.
+
+    A row without any allowed entry gives zeros.
+    """
     spare = np.maximum(totals - bounds.sum(axis=-1), 0.0)[..., None]
     shifted = points - bounds
     top = np.max(shifted, axis=-1, keepdims=True, where=allowed, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, 0.0)  # a row without support
-    # Entries more than `spare` below the largest end at their bound in any case, so clipping them there keeps
-    # every sum below of the order of `spare`, so that no accuracy is lost however large x is.
+    top = np.where(np.isfinite(top), top, 0.0)  # in a row without support
+    # Entries more than `spare` below the largest one end at their bound in any case.
+    # They are clipped there, so all sums below are of the order of `spare`, and no
+    # accuracy is lost, however large x is.
     shifted = np.where(allowed, np.maximum(shifted - top, -spare), -spare)
     ordered = -np.sort(-shifted, axis=-1)
     rank = np.arange(1, points.shape[-1] + 1)
@@ -154,11 +160,12 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
 
 
 def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
-    """Return the value as an array; raise ValueError unless its last axis has at least one category."""
+    """Return the value as an array, and raise ValueError if it has no categories."""
     points = checks.real(name, value, low)
     if points.ndim < 1 or points.shape[-1] == 0:
         raise ValueError(
-            f"{name} must have at least one category on its last axis, got shape {points.shape}"
+            f"{name} must have at least one category on its last axis, "
+            f"got shape {points.shape}"
         )
     return points
 
@@ -166,15 +173,19 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
 def _check_protected(
     inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float
 ) -> None:
-    """Raise ValueError unless some vector of each row has the minimum eta in its protected entries, which are `inside`,
-    and a sum of at least eta_bar in the other entries of the support, which are `outside`."""
+    """Raise ValueError unless the domain of each row has a point.
+
+    `inside` marks the protected entries, `outside` the other entries of the support,
+    and `allowed` the support.
+    """
     count = inside.sum(axis=-1)
     most = int(min(2.0**53, (1.0 - eta_bar) / eta * (1.0 + 4.0 * np.finfo(float).eps)))
     bad = (count < 2) | (count > most)
     if bad.any():
         raise ValueError(
-            f"protected must mark 2 to {most} entries of each row (|W| eta + eta_bar <= 1 at eta {eta:g}, "
-            f"eta_bar {eta_bar:g}), got {int(count[bad].flat[0])}"
+            f"protected must mark 2 to {most} entries of each row "
+            f"(|W| eta + eta_bar <= 1 at eta {eta:g}, eta_bar {eta_bar:g}), "
+            f"got {int(count[bad].flat[0])}"
         )
     if (inside & ~allowed).any():
         raise ValueError(
@@ -182,5 +193,6 @@ def _check_protected(
         )
     if not outside.any(axis=-1).all():
         raise ValueError(
-            "protected must leave at least one entry of the support of each row, got a row with none"
+            "protected must leave at least one entry of the support of each row, "
+            "got a row with none"
         )

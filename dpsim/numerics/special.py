@@ -1,5 +1,4 @@
-"""Gamma and Beta functions that stay accurate in far tails and for parameters up to 1e300, where the usual formulas
-cancel or underflow."""
+"""Gamma and Beta functions that stay accurate in far tails and for huge parameters."""
 
 from __future__ import annotations
 
@@ -12,49 +11,53 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
 from dpsim import checks
-from dpsim.checks import Array
+from dpsim.checks import Array, Integers, Mask
 from dpsim.numerics.search import least_integer
 
-SMALLEST_BETA, LARGEST_BETA = (
-    1e-300,
-    8e307,
-)  # arguments of `log_beta`, whose sum must be a float
+# the range of the arguments of `log_beta`, whose sum must be a float
+SMALLEST_BETA = 1e-300
+LARGEST_BETA = 8e307
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 STIRLING = np.array(
     [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156]
 )
-"""The coefficients of 1/z, 1/z^3, ... in Stirling's series of log Gamma(z)."""
+"""The coefficients of 1/z, 1/z^3, ... in Stirling's series for log Gamma(z)."""
 
 
 def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
-    """Return log I_x(k p, k - k p), the log-probability that a Dirichlet coordinate with mean p is below x."""
-    x, p, k = (np.array(value) for value in np.broadcast_arrays(x, p, k))
+    """Return log I_x(k p, k - k p).
+
+    This is the logarithm of the probability that an entry of Dir(k p) with mean p is
+    below x.
+    """
+    x, p, k = np.broadcast_arrays(x, p, k)
     left = x < p
     mean = np.where(left, p, 0.5)
-    a, b = k * mean, k * (1.0 - mean)
-    far = (
-        log_beta_kernel(np.where(left, x, 0.25), mean, k)
-        - np.log(a)
-        + tail_series(x, a, b, left)
-    )
+    a = k * mean
+    b = k * (1.0 - mean)
+    kernel = log_beta_kernel(np.where(left, x, 0.25), mean, k)
+    far = kernel - np.log(a) + tail_series(x, a, b, left)
     near = np.log(betainc(k * p, k * (1.0 - p), np.where(left, p, x)))
     return np.where(left, np.minimum(far, 0.0), near)
 
 
 def log_beta_kernel(x: Array | float, p: Array | float, k: Array) -> Array:
-    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)) without cancellation, as -k KL(p || x) plus the rest of Stirling's
-    series."""
-    a, b = k * p, k * (1.0 - p)
-    divergence = p * minus_log1p((x - p) / p, x / p) + (1.0 - p) * minus_log1p(
-        (p - x) / (1.0 - p), (1.0 - x) / (1.0 - p)
-    )
+    """Return log(x^(kp) (1-x)^(k-kp) / B(kp, k-kp)) without cancellation.
+
+    The result is -k KL(p || x) plus the remainders of Stirling's formula.
+    """
+    a = k * p
+    b = k * (1.0 - p)
+    above = minus_log1p((x - p) / p, x / p)
+    below = minus_log1p((p - x) / (1.0 - p), (1.0 - x) / (1.0 - p))
+    divergence = p * above + (1.0 - p) * below
     rest = stirling_rest(k) - stirling_rest(a) - stirling_rest(b)
     return -k * divergence + 0.5 * np.log(a / k * b / (2.0 * np.pi)) + rest
 
 
 @njit
 def log1p_minus(x: float) -> float:
-    """Return log(1+x) - x without cancellation."""
+    """Return log(1 + x) - x without cancellation."""
     if x < -0.4 or x > 0.6:
         return math.log1p(x) - x
     ratio = x / (2.0 + x)
@@ -67,13 +70,19 @@ def log1p_minus(x: float) -> float:
 
 @vectorize(cache=True)
 def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
-    """Return u - log(1 + u) >= 0, given ratio = 1 + u. The result is accurate for u near 0 and near -1."""
+    """Return u - log(1 + u) >= 0, given u and ratio = 1 + u.
+
+    The result is accurate even for u near 0 and near -1.
+    """
     return -log1p_minus(u) if abs(u) < 0.4 else u - math.log(ratio)
 
 
 @vectorize(cache=True)
 def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
-    """Return log 2F1(a + b, 1; a + 1; x) by a series of positive terms, whose ratio is below 1 for x < a / (a + b)."""
+    """Return log 2F1(a + b, 1; a + 1; x) for x < a / (a + b), or 0 if not `wanted`.
+
+    It is computed by a series of positive terms, whose successive ratios are below 1.
+    """
     if not wanted:
         return 0.0
     term = 1.0
@@ -88,35 +97,33 @@ def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
 
 @vectorize(cache=True)
 def stirling_rest(z):  # type: ignore[no-untyped-def]
-    """Return log Gamma(z) - [(z - 1/2) log z - z + log(2 pi)/2] for z > 0."""
+    """Return log Gamma(z) minus (z - 1/2) log z - z + log(2 pi)/2, for z > 0."""
     if z < 10.0:
-        return math.lgamma(z) - (
-            (z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi)
-        )
+        formula = (z - 0.5) * math.log(z) - z + 0.5 * math.log(2.0 * math.pi)
+        return math.lgamma(z) - formula
     total = 0.0
-    w = 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 may exceed the largest float
+    w = 1.0 / (z * z) if z < 1e100 else 0.0  # z^2 could exceed the largest float
     for c in STIRLING[::-1]:
         total = total * w + c
     return total / z
 
 
 def log_beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return log B(a, b) for a, b > 0, accurate for large arguments too."""
-    a, b = (
-        checks.real(name, value, SMALLEST_BETA, LARGEST_BETA)
-        for name, value in (("a", a), ("b", b))
-    )
+    """Return log B(a, b) for a and b in [1e-300, 8e307].
+
+    Raises ValueError if a or b is outside this range.
+    """
+    a = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA)
+    b = checks.real("b", b, SMALLEST_BETA, LARGEST_BETA)
     k = a + b
     rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
-    with np.errstate(
-        over="ignore"
-    ):  # beyond 1e308 a ratio is replaced by a difference of logarithms
+    # a ratio above 1e308 is replaced by a difference of logarithms
+    with np.errstate(over="ignore"):
         powers = a * _log1p_ratio(b, a) + b * _log1p_ratio(a, b)
         inverse = 2.0 * np.pi * (k / a) / b
     logs = np.log(2.0 * np.pi) + np.log(k) - np.log(a) - np.log(b)
-    return checks.plain(
-        -powers + 0.5 * np.where(np.isinf(inverse), logs, np.log(inverse)) + rest
-    )
+    log_inverse = np.where(np.isinf(inverse), logs, np.log(inverse))
+    return checks.plain(-powers + 0.5 * log_inverse + rest)
 
 
 def _log1p_ratio(x: Array, y: Array) -> Array:
@@ -126,24 +133,27 @@ def _log1p_ratio(x: Array, y: Array) -> Array:
 
 
 def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
-    """Return log Gamma(a + t) - log Gamma(a) for a in [1e-300, 8e307] and t in [0, 8e307].
+    """Return log Gamma(a + t) - log Gamma(a), without cancellation if a >= 12.
 
-    The two terms can nearly cancel, so their difference is computed by a formula without this cancellation. Raise
-    ValueError if a or t is outside its range.
+    Raises ValueError unless a is in [1e-300, 8e307] and t is in [0, 8e307].
     """
     a = checks.real("a", a, SMALLEST_BETA, LARGEST_BETA)
     t = checks.real("t", t, 0.0, LARGEST_BETA)
-    direct = gammaln(np.minimum(a, 12.0) + t) - gammaln(np.minimum(a, 12.0))
+    small = np.minimum(a, 12.0)
+    direct = gammaln(small + t) - gammaln(small)
     rest = stirling_rest(a + t) - stirling_rest(a)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # only where the direct formula is taken
+    # it overflows only where the direct formula is used
+    with np.errstate(over="ignore", invalid="ignore"):
         stirling = (a - 0.5) * np.log1p(t / a) + t * (np.log(a + t) - 1.0) + rest
     return checks.plain(np.where(a < 12.0, direct, stirling))
 
 
 def log_minus_psi(x: Array) -> Array:
-    """Return log x - psi(x) for x > 0, computed by its asymptotic series for x >= 12, where the two nearly cancel."""
+    """Return log x - psi(x) for x > 0, where psi is the digamma function.
+
+    For x >= 12, where the two terms nearly cancel, it is computed by an asymptotic
+    series.
+    """
     z = np.maximum(x, 12.0)
     w = 1.0 / (z * z)
     coefficients = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
@@ -153,27 +163,30 @@ def log_minus_psi(x: Array) -> Array:
 
 
 def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X <= x) = tail for X ~ Beta(a, b), within 1e-9 of tail, or else the nearest float below this
-    x.
+    """Return the x with P(X <= x) = tail, where X ~ Beta(a, b).
 
-    a, b > 0 and tail in (0, 1) broadcast. SciPy's integral equals computations in forty digits, but its inverse
-    does not always: at a = 1000 and b = 1.3e8 the inverse of SciPy 1.17 is twice too large. So the inverse is used if
-    the integral confirms it, and bisection if not.
+    The arguments a, b > 0 and tail in (0, 1) broadcast. P(X <= x) equals tail to within
+    a relative error of 1e-9; if no float does, x is rounded down. SciPy's inverse is
+    used only if SciPy's integral confirms it, and otherwise bisection, because the
+    inverse of SciPy 1.17 is too large by a factor of 2 at a = 1000 and b = 1.3e8.
     """
     return _quantile(betaincinv, betainc, a, b, tail)
 
 
 def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
-    """Return the x with P(X >= x) = tail, like `beta_quantile`, within 1e-9 of tail, or else the nearest float above
-    this x."""
+    """Return the x with P(X >= x) = tail, as `beta_quantile` does, but rounded up."""
     return _quantile(betainccinv, betaincc, a, b, tail)
 
 
 def _quantile(
     inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike
 ) -> Array:
-    """Return x = inverse(a, b, tail) if share(a, b, x) is tail. Otherwise return one of the two neighbouring floats
-    between which share crosses tail: the lower one for the lower tail, and the upper one for the upper tail."""
+    """Return x = inverse(a, b, tail) if share(a, b, x) is tail, and else bisect.
+
+    Bisection gives the two neighbouring floats between which the share crosses the
+    tail. The result is the smaller one for the lower tail, and the larger one for the
+    upper tail.
+    """
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
     x = np.array(inverse(a, b, tail))
     wrong = ~(np.abs(share(a, b, x) - tail) <= 1e-9 * tail)
@@ -182,12 +195,13 @@ def _quantile(
         b = b[wrong]
         tail = tail[wrong]
         upper = share is betaincc
-        zero, one = (
-            np.zeros(a.shape, np.int64),
-            np.ones(a.shape).view(np.int64),
-        )  # floats from 0 to 1 order like bits
-        above = least_integer(
-            lambda bits: (share(a, b, bits.view(float)) <= tail) == upper, zero, one
-        )
+
+        def reached(bits: Integers) -> Mask:
+            return (share(a, b, bits.view(float)) <= tail) == upper
+
+        # floats from 0 to 1 have the order of their bits, read as integers
+        zero = np.zeros(a.shape, np.int64)
+        one = np.ones(a.shape).view(np.int64)
+        above = least_integer(reached, zero, one)
         x[wrong] = (above - 1 + upper).view(float)
     return checks.plain(x)

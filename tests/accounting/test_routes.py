@@ -44,7 +44,9 @@ def test_four_routes_to_delta_agree(k, shift, eta, n, delta):
     assert drawn == pytest.approx(exact, abs=5 * error) and error < 0.05 * exact, (
         "draws of the release"
     )
-    published = dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
+    published = dirichlet.theorem1.best_epsilon_bound(
+        delta, k, shift=shift, eta=eta, n=n
+    )
     assert published >= epsilon, "Theorem 1 is an upper bound"
 
 
@@ -88,7 +90,7 @@ def test_the_bounds_count_the_protected_coordinates(protected):
     """At the worst point all of them are at the border: the union of as many equal tails."""
     k, eta, gamma = 9.87, 0.1, 1e-3
     tail = stats.beta.cdf(gamma, k * eta, k - k * eta)
-    lower, upper = dirichlet.delta_bounds(
+    lower, upper = dirichlet.theorem1_delta_bounds(
         k, eta=eta, gamma=gamma, n=4, protected=protected
     )
     assert upper == pytest.approx(protected * tail) and lower == pytest.approx(

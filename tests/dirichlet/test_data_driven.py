@@ -47,10 +47,13 @@ def published(counts, factor=1.0, gamma=1e-8):
 def test_algorithm_1_draws_and_states_theorem_1() -> None:
     counts, public = [20, 30, 48], {"k": 20.6, "eta": 0.073, "gamma": 4e-4}
     made = dirichlet.private_counts(counts, size=20_000, rng=1, **public)
-    assert made.epsilon == dirichlet.epsilon_bound(
+    assert made.epsilon == dirichlet.theorem1_vector_epsilon(
         20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=3
     )
-    assert made.delta == dirichlet.delta_bounds(20.6, eta=0.073, gamma=4e-4, n=3)[1]
+    assert (
+        made.delta
+        == dirichlet.theorem1_delta_bounds(20.6, eta=0.073, gamma=4e-4, n=3)[1]
+    )
     shares = np.array(counts) / 98
     spread = np.sqrt(shares * (1 - shares) / 21.6)
     assert (
@@ -146,14 +149,14 @@ def test_the_exact_epsilon_of_a_row_depends_on_its_smallest_count_alone() -> Non
 
 
 def test_best_gamma_reaches_the_reference_values_and_is_a_bound() -> None:
-    best = dirichlet.best_epsilon_bound(
+    best = dirichlet.theorem1.best_epsilon_bound(
         [0.0026, 1e-6, 0.2], 20.6, shift=1 / 98, eta=0.073, n=5
     )
     np.testing.assert_allclose(best, [2.175, 3.275, 1.5473], rtol=5e-4)
     for delta, epsilon in zip([0.0026, 1e-6, 0.2], best):
         gammas = np.geomspace(1e-12, 0.1, 40_000)
-        upper = dirichlet.delta_bounds(20.6, eta=0.073, gamma=gammas, n=5)[1]
-        on_grid = dirichlet.epsilon_bound(
+        upper = dirichlet.theorem1_delta_bounds(20.6, eta=0.073, gamma=gammas, n=5)[1]
+        on_grid = dirichlet.theorem1_vector_epsilon(
             20.6, shift=1 / 98, eta=0.073, gamma=gammas, n=5
         )[upper <= delta].min()
         assert on_grid * 0.9999 <= epsilon <= on_grid, (

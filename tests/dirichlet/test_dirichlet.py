@@ -57,7 +57,7 @@ def test_epsilon_is_the_maximum_over_the_bordered_or_the_protected_simplex(
     )
     tight = sharing(k, shift, eta, gamma, m, room)
     assert worst == pytest.approx(tight, rel=1e-3)
-    bound = dirichlet.epsilon_bound(
+    bound = dirichlet.theorem1_vector_epsilon(
         k, shift=shift, eta=eta, gamma=gamma, n=m, eta_bar=eta_bar
     )
     assert worst <= tight + 1e-9 <= bound + 2e-9
@@ -65,7 +65,7 @@ def test_epsilon_is_the_maximum_over_the_bordered_or_the_protected_simplex(
 
 def test_epsilon_of_two_categories_covers_every_pair():
     k, shift, eta, gamma = 10.0, 0.05, 0.1, 0.01
-    bound = dirichlet.epsilon_bound(k, shift=shift, eta=eta, gamma=gamma, n=2)
+    bound = dirichlet.theorem1_vector_epsilon(k, shift=shift, eta=eta, gamma=gamma, n=2)
     for first in np.linspace(eta + shift, 1 - eta, 50):
         assert log_ratio_extreme(first, 1 - first, shift, k, gamma, 2) <= bound + 1e-12
 
@@ -84,7 +84,7 @@ def test_epsilon_keeps_its_digits(k, shift):
             - mpmath.loggamma(c - t)
         )
         exact += t * mpmath.log((1 - 3 * gamma) / gamma)
-    value = dirichlet.epsilon_bound(k, shift=shift, eta=0.1, gamma=1e-3, n=4)
+    value = dirichlet.theorem1_vector_epsilon(k, shift=shift, eta=0.1, gamma=1e-3, n=4)
     assert value == pytest.approx(float(exact), rel=1e-11)
 
 
@@ -97,7 +97,7 @@ def exact_log_tail(x, p, k):
 
 
 def test_delta_down_to_the_smallest_floats():
-    lower, upper = dirichlet.delta_bounds(1.5e3, eta=0.1, gamma=1e-3, n=5)
+    lower, upper = dirichlet.theorem1_delta_bounds(1.5e3, eta=0.1, gamma=1e-3, n=5)
     exact = np.log(4) + exact_log_tail(1e-3, 0.1, 1.5e3)
     assert 1e-300 < upper < 1e-200
     assert np.log([lower, upper]) == pytest.approx([exact, exact], rel=1e-13)
@@ -105,9 +105,10 @@ def test_delta_down_to_the_smallest_floats():
     assert (lower, upper) == pytest.approx(
         (exact_log_tail(1e-3, 0.1, 1e6) + np.log(4),) * 2, rel=1e-12
     )
-    assert dirichlet.delta_bounds(20.0, eta=0.1, gamma=0.24, n=5) == (1.0, 1.0), (
-        "nothing is inside"
-    )
+    assert dirichlet.theorem1_delta_bounds(20.0, eta=0.1, gamma=0.24, n=5) == (
+        1.0,
+        1.0,
+    ), "nothing is inside"
 
 
 @settings(max_examples=200, deadline=None)
@@ -122,7 +123,7 @@ def test_bounds_are_ordered_probabilities(n, border, inner, k, whole):
     protected = None if whole or n == 2 else n - 1
     m = protected or n
     gamma = min(inner / m, 0.999 / max(m - 1, 1))
-    lower, upper = dirichlet.delta_bounds(
+    lower, upper = dirichlet.theorem1_delta_bounds(
         k, eta=border / m, gamma=gamma, n=n, protected=protected
     )
     assert 0.0 <= lower <= upper <= 1.0
@@ -177,7 +178,7 @@ def test_delta_is_the_maximum_over_the_bordered_or_the_protected_simplex(
         for inside in itertools.product(grid, repeat=free)
         if sum(inside) <= 1 - rest + 1e-12
     ]
-    lower, upper = dirichlet.delta_bounds(
+    lower, upper = dirichlet.theorem1_delta_bounds(
         k, eta=eta, gamma=gamma, n=free + 1, protected=protected
     )
     assert lower - 1e-7 <= max(outside) <= upper + 1e-7
@@ -399,12 +400,16 @@ GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "n": 5}
 
 def test_limits_hold_entry_by_entry():
     eta, shift = [0.01, 0.3], [0.5, 0.05]
-    both = dirichlet.epsilon_bound(20.0, shift=shift, eta=eta, gamma=0.01, n=3)
+    both = dirichlet.theorem1_vector_epsilon(
+        20.0, shift=shift, eta=eta, gamma=0.01, n=3
+    )
     assert both.shape == (2,)
     with pytest.raises(
         ValueError, match=re.escape("shift must be in (0, 0.1], got 0.5")
     ):
-        dirichlet.epsilon_bound(20.0, shift=shift, eta=eta[::-1], gamma=0.01, n=3)
+        dirichlet.theorem1_vector_epsilon(
+            20.0, shift=shift, eta=eta[::-1], gamma=0.01, n=3
+        )
 
 
 @pytest.mark.parametrize(
@@ -414,40 +419,63 @@ def test_limits_hold_entry_by_entry():
         ("k", lambda: dirichlet.dirichlet_mechanism([1e-300, 1.0], 1e-3)),
         (
             "protected",
-            lambda: dirichlet.delta_bounds(1.0, eta=0.1, gamma=0.1, n=3, protected=3),
+            lambda: dirichlet.theorem1_delta_bounds(
+                1.0, eta=0.1, gamma=0.1, n=3, protected=3
+            ),
         ),
-        ("eta", lambda: dirichlet.delta_bounds(1.0, eta=0.5, gamma=0.1, n=3)),
+        ("eta", lambda: dirichlet.theorem1_delta_bounds(1.0, eta=0.5, gamma=0.1, n=3)),
         (
             "draws",
             lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[5, 3]),
         ),
         ("draws", lambda: dirichlet.delta_monte_carlo([1.0], 1.0, gamma=0.1, draws=[])),
-        ("k", lambda: dirichlet.delta_bounds(1e13, eta=0.1, gamma=0.1, n=3)),
-        ("eta", lambda: dirichlet.delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3)),
+        ("k", lambda: dirichlet.theorem1_delta_bounds(1e13, eta=0.1, gamma=0.1, n=3)),
+        (
+            "eta",
+            lambda: dirichlet.theorem1_delta_bounds(1.0, eta=1e-300, gamma=0.1, n=3),
+        ),
         ("eta", lambda: dirichlet.extreme_points(4, 0.3)),
         ("N", lambda: dirichlet.expected_kl_bound(5, [98, 4], 20.6)),
         (
             "protected",
-            lambda: dirichlet.theorem1_epsilon(
+            lambda: dirichlet.theorem1_matrix_epsilon(
                 5.0, b=0.1, eta=0.1, eta_bar=0.1, gamma=0.01, protected=[3, 1]
             ),
         ),
         (
             "n",
-            lambda: dirichlet.best_epsilon_bound(0.1, 20.0, shift=0.01, eta=0.1, n=0),
+            lambda: dirichlet.theorem1.best_epsilon_bound(
+                0.1, 20.0, shift=0.01, eta=0.1, n=0
+            ),
         ),
-        ("k", lambda: dirichlet.best_epsilon_bound(0.1, 0.0, shift=0.01, eta=0.1, n=3)),
+        (
+            "k",
+            lambda: dirichlet.theorem1.best_epsilon_bound(
+                0.1, 0.0, shift=0.01, eta=0.1, n=3
+            ),
+        ),
         (
             "delta",
-            lambda: dirichlet.best_epsilon_bound(0.0, 20.6, shift=0.01, eta=0.1, n=5),
+            lambda: dirichlet.theorem1.best_epsilon_bound(
+                0.0, 20.6, shift=0.01, eta=0.1, n=5
+            ),
         ),
         ("noise", lambda: dirichlet.noisy_matrix([[0.5, 0.5]], 0.1, "uniform")),
-        ("gamma", lambda: dirichlet.epsilon_bound(20.0, **GOOD | {"gamma": 0.25})),
-        ("eta", lambda: dirichlet.epsilon_bound(20.0, **GOOD | {"eta": 0.21})),
-        ("shift", lambda: dirichlet.epsilon_bound(20.0, **GOOD | {"shift": 0.8})),
-        ("n", lambda: dirichlet.epsilon_bound(20.0, **GOOD | {"n": 1})),
-        ("eta", lambda: dirichlet.epsilon_bound(20.0, **GOOD, eta_bar=0.9)),
-        ("k", lambda: dirichlet.epsilon_bound(np.nan, **GOOD)),
+        (
+            "gamma",
+            lambda: dirichlet.theorem1_vector_epsilon(20.0, **GOOD | {"gamma": 0.25}),
+        ),
+        (
+            "eta",
+            lambda: dirichlet.theorem1_vector_epsilon(20.0, **GOOD | {"eta": 0.21}),
+        ),
+        (
+            "shift",
+            lambda: dirichlet.theorem1_vector_epsilon(20.0, **GOOD | {"shift": 0.8}),
+        ),
+        ("n", lambda: dirichlet.theorem1_vector_epsilon(20.0, **GOOD | {"n": 1})),
+        ("eta", lambda: dirichlet.theorem1_vector_epsilon(20.0, **GOOD, eta_bar=0.9)),
+        ("k", lambda: dirichlet.theorem1_vector_epsilon(np.nan, **GOOD)),
     ],
 )
 def test_refusals_name_the_argument(name, call):
@@ -459,5 +487,5 @@ def test_refusals_name_the_argument(name, call):
 def test_epsilon_of_a_tiny_border_is_no_smaller_than_the_room_that_is_left(eta):
     """The largest shift leaves eta to a coordinate; what a rounding made of it was 0, and the bound said 0."""
     k, gamma = 10.0, 1e-3
-    bound = dirichlet.epsilon_bound(k, shift=1.0, eta=eta, gamma=gamma, n=2)
+    bound = dirichlet.theorem1_vector_epsilon(k, shift=1.0, eta=eta, gamma=gamma, n=2)
     assert bound == pytest.approx(k * (np.log1p(-gamma) - np.log(gamma)), rel=1e-12)

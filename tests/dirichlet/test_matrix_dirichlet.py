@@ -35,10 +35,10 @@ def core():
 def test_theorem_one_on_the_core(core, k, epsilon, delta):
     W = simplex.protected_entries(core.transition_matrix).sum(axis=1)
     assert sorted(set(W.tolist())) == [2, 3, 4, 5, 6]
-    assert dirichlet.theorem1_epsilon(
+    assert dirichlet.theorem1_matrix_epsilon(
         k, **PAPER, gamma=0.001, protected=W
     ) == pytest.approx(epsilon, rel=5e-4)
-    lower, upper = dirichlet.delta_bounds(
+    lower, upper = dirichlet.theorem1_delta_bounds(
         k, n=32, eta=0.1, gamma=0.001, protected=int(W.max())
     )
     assert lower <= upper == pytest.approx(delta, rel=2e-3)
@@ -47,13 +47,15 @@ def test_theorem_one_on_the_core(core, k, epsilon, delta):
 def test_theorem_one_takes_the_worst_row():
     k = np.array([9.87, 30.0])
     epsilons = [
-        dirichlet.epsilon_bound(
+        dirichlet.theorem1_vector_epsilon(
             k, shift=0.0125, eta=0.1, eta_bar=0.051, gamma=0.01, n=m
         )
         for m in (2, 3, 5)
     ]
     assert (
-        dirichlet.theorem1_epsilon(k, **PAPER, gamma=0.01, protected=[3, 2, 5, 3])
+        dirichlet.theorem1_matrix_epsilon(
+            k, **PAPER, gamma=0.01, protected=[3, 2, 5, 3]
+        )
         == np.max(epsilons, 0)
     ).all()
 
@@ -61,7 +63,7 @@ def test_theorem_one_takes_the_worst_row():
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 9.0, 22.5])
 def test_theorem_one_inverted(epsilon):
     k = dirichlet.theorem1_k(epsilon, **PAPER, gamma=0.001, protected=[2, 6])
-    assert dirichlet.theorem1_epsilon(
+    assert dirichlet.theorem1_matrix_epsilon(
         k, **PAPER, gamma=0.001, protected=[2, 6]
     ) == pytest.approx(epsilon, 1e-11)
 
@@ -125,7 +127,7 @@ def test_lemma_two_lies_inside_its_bracket():
             (0.5, 1e-20),
             (300.0, 0.08),
         ):
-            low, high = dirichlet.delta_bounds(
+            low, high = dirichlet.theorem1_delta_bounds(
                 k, eta=0.1, gamma=gamma, n=9, protected=m
             )
             leaving = dirichlet.leaving_probability([0.1] * m, k, gamma=gamma)
@@ -151,11 +153,13 @@ def test_theorem_one_fails_when_all_rows_move(k, b, eta, eta_bar, gamma, W, n):
     )
     assert 2 * eta + b / 2 <= 1 - eta_bar  # the worst pair is in the domain
     epsilon = float(
-        dirichlet.theorem1_epsilon(
+        dirichlet.theorem1_matrix_epsilon(
             k, b=b, eta=eta, eta_bar=eta_bar, gamma=gamma, protected=W
         )
     )
-    stated = dirichlet.delta_bounds(k, n=n, eta=eta, gamma=gamma, protected=max(W))[1]
+    stated = dirichlet.theorem1_delta_bounds(
+        k, n=n, eta=eta, gamma=gamma, protected=max(W)
+    )[1]
     assert (
         accounting.compose(k, shift=b / 2, eta=eta, count=n).delta_bounds(epsilon)[0]
         > 50 * stated

@@ -453,8 +453,8 @@ def leaving(draw: Any) -> dict[str, Any]:
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
-add("dirichlet.theorem1.epsilon_bound", non_negative, theorem())
-add("dirichlet.theorem1.delta_bounds", ordered(probability), leaving())
+add("dirichlet.theorem1.theorem1_vector_epsilon", non_negative, theorem())
+add("dirichlet.theorem1.theorem1_delta_bounds", ordered(probability), leaving())
 add("dirichlet.theorem1.best_epsilon_bound", non_negative, delta=reals(1e-6, 0.9), k=real(1.0, 1e4),
     shift=st.just(0.01), eta=st.just(0.07), n=st.integers(2, 6))  # fmt: skip
 add(
@@ -576,22 +576,22 @@ add("accounting.composition.compose", non_negative, groups, call=composed)
 
 # ------------------------------------------------------------------------------------------- data-driven chains
 
-add("dirichlet.data.rows", non_negative, counts=count_vectors(rows=2))
+add("dirichlet.from_counts.rows", non_negative, counts=count_vectors(rows=2))
 several = count_vectors(rows=2).map(
     lambda c: np.column_stack([c + 1, np.full(2, 1000)])
 )
 border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.02), "gamma": real(1e-9, 0.1)}
 drawn = border | {"size": size, "rng": rng}
-add("dirichlet.data.row_privacy", non_negative, counts=several, **border)
+add("dirichlet.from_counts.row_privacy", non_negative, counts=several, **border)
 add(
-    "dirichlet.data.private_counts",
+    "dirichlet.from_counts.private_counts",
     non_negative,
     counts=several.map(lambda c: c[0] + 1000),
     **drawn,
 )
 release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
 add(
-    "dirichlet.data.posterior_release",
+    "dirichlet.from_counts.posterior_release",
     probability,
     counts=count_vectors(),
     **release,
@@ -599,7 +599,7 @@ add(
     rng=rng,
 )
 add(
-    "dirichlet.data.posterior_absolute_error",
+    "dirichlet.from_counts.posterior_absolute_error",
     probability,
     counts=count_vectors(),
     **release,
@@ -660,7 +660,11 @@ def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
 
 
 thin = {"gamma": real(1e-12, 0.15)}
-add("dirichlet.matrix.theorem1_epsilon", non_negative, theorem_of_rows(k=ks, **thin))
+add(
+    "dirichlet.matrix.theorem1_matrix_epsilon",
+    non_negative,
+    theorem_of_rows(k=ks, **thin),
+)
 
 
 @st.composite
@@ -668,7 +672,9 @@ def spent_by_theorem(draw: Any) -> dict[str, Any]:
     """Return an epsilon that Theorem 1 gives at some k."""
     chosen = draw(theorem_of_rows(**thin))
     return {
-        "epsilon": float(dirichlet.theorem1_epsilon(draw(real(0.01, 1e5)), **chosen)),
+        "epsilon": float(
+            dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
+        ),
         **chosen,
     }
 

@@ -112,7 +112,9 @@ def release_floor(count: int) -> list[np.ndarray]:
 
 def delta_closed(n: int) -> Any:
     """The closed-form bracket at n categories."""
-    return dirichlet.delta_bounds(1.5 * 2 * n, eta=0.5 / n, gamma=1e-3 / n, n=n)
+    return dirichlet.theorem1_delta_bounds(
+        1.5 * 2 * n, eta=0.5 / n, gamma=1e-3 / n, n=n
+    )
 
 
 def delta_sampled(n: int) -> Any:

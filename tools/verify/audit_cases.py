@@ -86,10 +86,12 @@ def published_profile(
     """Return the least delta that Theorem 1 implies at each epsilon, over a grid of gammas."""
     count = n if m is None else m
     gamma = np.geomspace(1e-8, 0.999 / n, 200)
-    spent = dirichlet.epsilon_bound(
+    spent = dirichlet.theorem1_vector_epsilon(
         k, shift=shift, eta=eta, gamma=gamma, n=count, eta_bar=eta_bar
     )
-    delta = dirichlet.delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[1]
+    delta = dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[
+        1
+    ]
     return measures.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
 
 
@@ -213,7 +215,7 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
         return factor * kappa * log_ratio(x)
 
     def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+        return accounting.dirichlet.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
 
     epsilon = levels(claim)
     exact = claim(epsilon)
@@ -247,7 +249,7 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         return beta_loss(np.log(x[:, 0]), *shapes(factor))
 
     def claim(epsilon: Array) -> Array:
-        return accounting.posterior_delta(
+        return accounting.dirichlet.posterior_delta(
             epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove"
         )
 

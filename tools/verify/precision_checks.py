@@ -224,7 +224,9 @@ def log_delta_at_best(
     delta: float, k: float, shift: float, eta: float, n: int
 ) -> float:
     """Return, in many digits, the logarithm of delta at the gamma behind the package's best epsilon."""
-    epsilon = float(dirichlet.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n))
+    epsilon = float(
+        dirichlet.theorem1.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
+    )
     with mp.workdps(DIGITS):
         exact = (mp.mpf(k), mp.mpf(eta))
         gamma = border_of(epsilon, exact[0], mp.mpf(shift), exact[1], n)
@@ -247,7 +249,7 @@ def dirichlet_checks() -> list[Check]:
 
     def spent(k: float, b: float, eta: float, gamma: float, m: int) -> float:
         return float(
-            dirichlet.theorem1_epsilon(
+            dirichlet.theorem1_matrix_epsilon(
                 k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
             )
         )

@@ -1,0 +1,262 @@
+"""Private shares and chains from counts: Algorithms 1 and 2, and tempered posteriors.
+
+The algorithms are those of Benvenuti et al. 2026. In counts (..., n, n), the row is the
+state in which a transition began. Neighbours differ in the state in which one
+transition ended, so two shares of one row change by 1/N_i (Definition 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc
+
+from dpsim import checks
+from dpsim.checks import Array
+from dpsim.dirichlet.mechanism import dirichlet_mechanism
+from dpsim.dirichlet.theorem1 import theorem1_delta_bounds, theorem1_vector_epsilon
+
+SMALLEST_SHAPE = 1e-150  # SciPy 1.17's incomplete beta function is wrong below 1e-154
+
+
+class Rows(NamedTuple):
+    """What Theorem 1 needs to know about each row of counts.
+
+    Attributes
+    ----------
+    total : ndarray, shape (...)
+        The number N_i of records.
+    categories : ndarray, shape (...)
+        The number n_i of positive counts; shares that are 0 are also 0 in the release.
+    eta : ndarray, shape (...)
+        The smallest positive share eta_i.
+    k_min : ndarray, shape (...)
+        The smallest k that Assumption 4 allows, 3 / (2 eta_i).
+    """
+
+    total: Array
+    categories: Array
+    eta: Array
+    k_min: Array
+
+
+def rows(counts: ArrayLike) -> Rows:
+    """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
+
+    As Table 1 of the paper implies, its simulations take eta_i from the data. Then the
+    guarantee holds only for databases without a share below eta_i.
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., n); at least 0, with a positive count in every row
+
+    Examples
+    --------
+    >>> found = rows([2, 3, 5])
+    >>> float(found.eta.round(2)), float(found.k_min.round(2))
+    (0.2, 7.5)
+    """
+    array = checks.real("counts", counts, 0.0)
+    total = array.sum(axis=-1)
+    if (total == 0).any():
+        raise ValueError(
+            "counts must be positive somewhere in each row, "
+            f"got none in row {np.argwhere(total == 0)[0]}"
+        )
+    occurs = array > 0
+    eta = np.where(occurs, array, np.inf).min(axis=-1) / total
+    return Rows(
+        total=checks.plain(total),
+        categories=checks.plain(occurs.sum(axis=-1)),
+        eta=checks.plain(eta),
+        k_min=checks.plain(1.5 / eta),
+    )
+
+
+class Released(NamedTuple):
+    """The result of `private_counts`.
+
+    Attributes
+    ----------
+    value : ndarray
+        The private shares, ``(*size, n)``, or the private chain, ``(*size, n, n)``.
+    epsilon, delta : float
+        The guarantee of Theorem 1 or, for a chain, of Theorem 3.
+    """
+
+    value: Array
+    epsilon: float
+    delta: float
+
+
+def private_counts(
+    counts: ArrayLike,
+    *,
+    k: ArrayLike,
+    eta: ArrayLike,
+    gamma: ArrayLike,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Released:
+    """Return private shares, or a private chain, as `Released`.
+
+    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and the
+    counts of transitions by their Algorithm 2. A record is in only one row, so a chain
+    is as private as its worst row (Theorem 3). A share that is 0 is also 0 in the
+    release.
+
+    Parameters
+    ----------
+    counts : array_like, shape (n,) or (n, n)
+        The number of records in each category, or of transitions from the state of the
+        row to that of the column. The total N_i of each row is public.
+    k : array_like
+        Each row of shares C is replaced by a draw of Dir(k C). There may be one k for
+        all rows or one for each. The paper requires that k is at least 3 / (2 eta).
+    eta : array_like, in (0, 1/4)
+        The public minimum, below which no share of the database or of a neighbour may
+        be. Raises ValueError if a share of the database is smaller, because the theorem
+        does not cover this case.
+    gamma : array_like, in (0, 1/(n-1)); the gamma of equations (6) and (7)
+    size, rng : as in `dirichlet_mechanism`
+
+    Examples
+    --------
+    >>> made = private_counts([20, 30, 48], k=20.6, eta=0.073, gamma=4e-4, rng=1)
+    >>> made.value.round(2)
+    array([0.19, 0.28, 0.53])
+    >>> round(made.epsilon, 3), round(made.delta, 5)
+    (2.212, 0.001)
+    """
+    row = rows(counts)
+    low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
+    if (checks.fitted("eta", low, row.eta.shape) > row.eta * (1 + 1e-12)).any():
+        raise ValueError(
+            f"eta must be at most the smallest share of each row, got {low.max():g}"
+        )
+    epsilon, delta = row_privacy(counts, k=k, eta=eta, gamma=gamma)
+    shares = np.asarray(counts, dtype=float) / np.asarray(row.total)[..., None]
+    each_k = np.broadcast_to(k, row.total.shape)
+    value = dirichlet_mechanism(shares, each_k, size=size, rng=rng)
+    return Released(value, float(np.max(epsilon)), float(np.max(delta)))
+
+
+def row_privacy(
+    counts: ArrayLike, *, k: ArrayLike, eta: ArrayLike, gamma: ArrayLike
+) -> tuple[Array, Array]:
+    """Return the promised epsilon of Theorem 1 and an upper bound on its delta.
+
+    They are those of equations (6) and (7) of Benvenuti et al. 2026, for each row,
+    shape (...). For a chain, the largest values over the rows hold (Theorem 3).
+
+    Raises ValueError if a row has no neighbour without a share below eta_i, because
+    then the formula is undefined. This is the case if 2 eta_i + 1 / N_i > 1, or, with
+    more than two positive counts, if 3 eta_i + 1 / N_i > 1.
+
+    Parameters
+    ----------
+    counts : array_like, as in `rows`
+        Only N_i and the number of positive counts matter.
+    k, eta, gamma : as in `private_counts`
+
+    Examples
+    --------
+    >>> epsilon, delta = row_privacy([20, 30, 50], k=7.5, eta=0.2, gamma=1e-3)
+    >>> round(float(epsilon), 3), round(float(delta), 4)
+    (0.616, 0.0007)
+    """
+    row = rows(counts)
+    shape = np.shape(row.total)
+    k = checks.fitted("k", checks.numeric("k", k), shape)
+    eta = checks.fitted("eta", checks.numeric("eta", eta), shape)
+    gamma = checks.fitted("gamma", checks.numeric("gamma", gamma), shape)
+    needed = np.minimum(row.categories, 3) * eta + 1.0 / row.total
+    lacking = (row.categories < 2) | (needed > 1.0 + 1e-9)
+    if lacking.any():
+        raise ValueError(
+            "counts must leave each row a neighbour, "
+            f"got none in row {np.argwhere(lacking)[0]}"
+        )
+    epsilon = np.empty(shape)
+    delta = np.empty(shape)
+    shift = np.asarray(1.0 / row.total)
+    categories = np.asarray(row.categories)
+    for n in np.unique(categories).tolist():
+        at = categories == n
+        epsilon[at] = theorem1_vector_epsilon(
+            k[at], shift=shift[at], eta=eta[at], gamma=gamma[at], n=n
+        )
+        _, delta[at] = theorem1_delta_bounds(k[at], eta=eta[at], gamma=gamma[at], n=n)
+    return checks.plain(epsilon), checks.plain(delta)
+
+
+def posterior_release(
+    counts: ArrayLike,
+    *,
+    kappa: ArrayLike,
+    alpha: float,
+    size: int | Sequence[int] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Array:
+    """Return draws of the tempered posterior, Dir(kappa (counts + alpha)).
+
+    They have the shape ``(*size, ..., n)`` (Geumlek, Song and Chaudhuri 2017; Ponnoprat
+    2023). Because alpha and kappa are public, the exact delta
+    (`accounting.dirichlet.posterior_delta`) holds for every database, even with zero
+    counts. No share of the release is certain to be 0.
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., n), at least 0
+    kappa : array_like, above 0, public; broadcasts with the rows of counts
+    alpha : float, above 0, public; the prior pseudo-count of each category
+    size, rng : as in `dirichlet_mechanism`
+
+    Examples
+    --------
+    >>> posterior_release([20, 30, 50], kappa=0.5, alpha=10.0, rng=1).round(2)
+    array([0.22, 0.29, 0.48])
+    """
+    counts = checks.real("counts", counts, 0.0)
+    alpha = checks.scalar("alpha", alpha, 0.0, open_low=True)
+    kappa = checks.real("kappa", kappa, 0.0, open_low=True)
+    weights = counts + alpha
+    total = weights.sum(axis=-1)
+    mean = weights / total[..., None]
+    return dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
+
+
+def posterior_absolute_error(
+    counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike
+) -> Array:
+    """Return the exact expected errors of the tempered posterior, shape (..., n).
+
+    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), and include the bias.
+    The variable x_i is Beta(a, b) with mean m. With p = c_i/N its expected error is p
+    (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
+
+    Parameters
+    ----------
+    counts : array_like, shape (..., n); the counts c, with a sum N > 0 in each row
+    kappa, alpha : array_like, above 0; broadcast with the rows of counts
+
+    Examples
+    --------
+    >>> posterior_absolute_error([20, 30, 50], kappa=0.5, alpha=10.0).round(3)
+    array([0.047, 0.046, 0.059])
+    """
+    c = checks.real("counts", counts, 0.0)
+    pseudo = checks.real("alpha", alpha, 0.0, open_low=True)[..., None]
+    scale = checks.real("kappa", kappa, 0.0, open_low=True)[..., None]
+    share = c / rows(c).total[..., None]
+    a = scale * (c + pseudo)
+    total = a.sum(axis=-1, keepdims=True)
+    checks.real("kappa (counts + alpha)", [a.min(), total.max()], SMALLEST_SHAPE, 1e15)
+    b = total - a
+    mean = a / (a + b)
+    of_share = share * (2.0 * betainc(a, b, share) - 1.0)
+    of_mean = mean * (1.0 - 2.0 * betainc(a + 1.0, b, share))
+    return of_share + of_mean
