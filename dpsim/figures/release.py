@@ -51,8 +51,8 @@ def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
         )
     ax.plot([edge, 1], [edge, 1], color=TRUE, lw=0.6)
     ax.set(xscale="log", yscale="log")
-    ax.set_xlabel("true $p_{ij}$ (zeros at the left edge)")
-    ax.set_ylabel(r"private $\tilde p_{ij}$ (zeros at the lower edge)")
+    ax.set_xlabel("true probability (zeros at the left edge)")
+    ax.set_ylabel("released probability\n(zeros at the lower edge)")
     ax.legend(markerscale=3)
 
 

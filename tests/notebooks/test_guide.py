@@ -38,8 +38,8 @@ def commands() -> list[list[str]]:
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write the guide's own tables into a new folder, and work there."""
     monkeypatch.chdir(tmp_path)
-    block = next(block for block in blocks("py") if "to_csv" in block)
-    exec(compile(block, NAME, "exec"), {})
+    written = "".join(block for block in blocks("py") if "to_csv" in block)
+    exec(compile(written, NAME, "exec"), {})
 
 
 @pytest.mark.usefixtures("tables")
@@ -58,10 +58,25 @@ def test_each_command_of_the_guide_runs_on_the_tables_of_the_guide() -> None:
         assert result.exit_code == 0, result.output
         if "--output" in words:
             written.append(words[words.index("--output") + 1])
-            assert len(release.load_release(written[-1]).labels) == 3
+            states = Path(words[words.index("--categories") + 1]).read_text().split()
+            assert sorted(release.load_release(written[-1]).labels) == sorted(states)
             assert Path(written[-1] + "_OWNER_ONLY", "owner.json").is_file()
-    assert len(written) == len(set(written)) == 4
+    assert len(written) == len(set(written)) == 5
     assert {"run", "plan"} < {verb for _, verb, *_ in commands()}
+
+
+def test_the_release_in_python_is_written_and_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the guide says, with `output` in place of `rng`."""
+    monkeypatch.chdir(tmp_path)
+    (cell,) = (cell.source for cell in CELLS if cell.source.startswith("events = "))
+    assert "rng=seed," in cell
+    assert '`output="chain"` in place of `rng=seed`' in PROSE
+    given = {"pd": pd, "release": release, "pages": ["home", "advice", "tests"]}
+    real = cell.replace("rng=seed,", 'output="chain",')
+    exec(compile(real, NAME, "exec"), given | {"epsilon": 1.0}, given)
+    assert list(release.load_release("chain").labels) == list(given["one"].labels)
 
 
 @pytest.mark.usefixtures("tables")
