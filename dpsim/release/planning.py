@@ -17,12 +17,12 @@ COLUMNS = f"""\
 unit: one event, or a person of whom at most this many events are counted. threshold:
 the smallest noisy count with which a privately chosen pair is released. expected_error:
 an approximation of the total variation distance of a row, averaged over events, if the
-rows have equal numbers of events and most counts are larger than their noise.
-error_bound: a proven upper bound on this average for every table with fewer than
-{estimate.LEAST_PAIRS} pairs; with more pairs, the error is usually smaller, but nothing
-is proven about it. Both compare the release with the counted events, and events that
-are left out add to the error. An epsilon above 10 gives little protection. A delta must
-be far below 1 / the number of units, because otherwise a unit may be published."""
+rows have equal numbers of events. error_bound: a proven upper bound on this average for
+every table with fewer than {estimate.LEAST_PAIRS} pairs. With more pairs another estimate is
+used. Its error is usually smaller than both, but nothing is proven about it. Both
+compare the release with the counted events, so events that are left out add to the
+error. An epsilon above 10 gives little protection. A delta must be far below 1 / the
+number of units, because otherwise a unit may be published."""
 """What the command line says about the columns of `plan`."""
 
 
