@@ -13,12 +13,12 @@ from matplotlib.collections import LineCollection
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
 from dpsim.figures.house_style import (
+    DASHES,
     OTHER,
     OURS,
     PAPER,
     SMALL,
     TRUE,
-    looks,
     mark_published,
     plain_ticks,
 )
@@ -37,7 +37,11 @@ COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
 """One colour for each mechanism on words, here and in the notebook's text."""
 
 
-def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
+MARKERS = {"permute-and-flip": "o", "exponential": "^"}
+"""The marker of the sampled errors of each mechanism."""
+
+
+def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
     """Return an interactive chart of the errors of each mechanism on one word, and of the ratios of its probabilities
     to those for another word.
 
@@ -225,24 +229,21 @@ def draw_errors(
     table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
     published : mapping, for each mechanism the sequence of printed points (epsilon, error)
     """
-    look = looks(COLOURS, markers=True)
     for mechanism, part in table.groupby("mechanism", sort=False):
-        colour, dashes, marker = (
-            look[kind][mechanism] for kind in ("palette", "dashes", "markers")
-        )
+        colour = COLOURS[mechanism]
         ax.plot(
             part["epsilon"],
             part["error_expected"],
             color=colour,
             label=mechanism,
-            dashes=dashes or (None, None),
+            dashes=DASHES[colour],
             zorder=3,
         )
         ax.errorbar(
             part["epsilon"],
             part["error_sampled"],
             2 * part["standard_error"],
-            fmt=marker,
+            fmt=MARKERS[str(mechanism)],
             ms=3,
             lw=0.6,
             color=colour,
