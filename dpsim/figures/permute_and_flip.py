@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 
@@ -25,7 +24,9 @@ from dpsim.figures.house_style import (
 from dpsim.figures.maps import (
     draw_network,
     draw_walk,
+    mark_ends,
     name_segments,
+    scale_bar,
     segment_ends,
     walk_stops,
 )
@@ -147,36 +148,36 @@ def draw_drives(
     drives: Mapping[str, Sequence[int]],
     fixed: Sequence[bool],
 ) -> None:
-    """Draw drives on maps that name the segments, and in a table step by step. The first
-    drive is the true one.
+    """Plot drives on maps with the numbers of their segments, and write them in a table.
 
     Parameters
     ----------
     axes : sequence of Axes, one map for each drive
-    below : Axes of the table, which has a row for each drive and a box around each difference
-        from the true drive
+    below : Axes, for the table, which has a box around each difference from the true drive
     roads : RoadChain
-    drives : mapping, from each drive's name to its segments, the public start first
+    drives : mapping
+        The segments of each drive by its name, beginning with the public start. The first
+        drive is the true one.
     fixed : sequence of bool, for each step whether no other segment fits into its place
     """
     true, *_ = drives.values()
-    stuck = [segment for segment, none in zip(true, fixed) if none]
+    ends = segment_ends(roads)
     for ax, (name, drive) in zip(axes, drives.items()):
         draw_network(ax, roads)
+        scale_bar(ax, 1000)
         ax.set_title(name, pad=2)
         if ax is axes[0]:
-            half = [segment_ends(roads)[segment] for segment in stuck]
+            stuck = [ends[segment] for segment, none in zip(true, fixed) if none]
             pink = LineCollection(
-                half, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
+                stuck, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
             )
             ax.add_collection(pink)
             draw_walk(ax, roads, drive, colour=TRUE)
             continue
-        ax.plot(*np.array(walk_stops(roads, true)).T, color=TRUE, lw=0.8, zorder=3)
-        ax.plot(*np.array(walk_stops(roads, drive)).T, color=PAPER, lw=2.6, zorder=4)
-        first, last = (segment_ends(roads)[drive[end]].mean(axis=0) for end in (0, -1))
-        ax.plot(*first, "o", ms=5.5, mfc="white", mec=PAPER, mew=1.2, zorder=7)
-        ax.plot(*last, "s", ms=4.5, color=PAPER, zorder=8)
+        line = walk_stops(roads, drive)
+        ax.plot(*walk_stops(roads, true).T, color=TRUE, lw=0.8, zorder=3)
+        ax.plot(*line.T, color=PAPER, lw=2.6, zorder=4)
+        mark_ends(ax, line, PAPER, 4.5)
     _tabulate(below, drives, fixed)
     below.figure.draw_without_rendering()
     for ax, drive in zip(axes, drives.values()):
@@ -187,35 +188,37 @@ def draw_drives(
 def _tabulate(
     ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool]
 ) -> None:
-    """Write the drives as the rows of a table, with the steps as its columns."""
+    """Write the drives as the rows of a table whose columns are the steps."""
     true, *_ = drives.values()
     ax.set(xlim=(-3.2, len(true) - 0.5), ylim=(-len(drives) - 0.2, 1.4))
     ax.set_axis_off()
     ax.axhline(-0.4, color="0.6", lw=0.6)
-    look = {"ha": "center", "va": "center"}
-    ax.text(0, 1, "public", color="0.35", fontsize=SMALL, **look)
+    ax.text(0, 1, "public", color="0.35", fontsize=SMALL, ha="center", va="center")
     ax.text(-0.8, 0.1, "step", color="0.35", ha="right", va="center")
     for step in range(len(true)):
-        ax.text(step, 0.1, f"{step}", color="0.35", **look)
+        ax.text(step, 0.1, f"{step}", color="0.35", ha="center", va="center")
+    pink = {"facecolor": FIXED, "edgecolor": "none", "boxstyle": "square,pad=0.15"}
+    blue = {"facecolor": "none", "edgecolor": PAPER, "boxstyle": "round,pad=0.15"}
     for row, (name, drive) in enumerate(drives.items(), start=1):
-        colour = TRUE if row == 1 else PAPER
-        ax.text(-0.8, -row, name, color=colour, ha="right", va="center")
+        of_row = TRUE if row == 1 else PAPER
+        ax.text(-0.8, -row, name, color=of_row, ha="right", va="center")
         for step, segment in enumerate(drive):
             box = None
+            colour = TRUE if row == 1 else "0.35"
             if row == 1 and fixed[step]:
-                box = {
-                    "facecolor": FIXED,
-                    "edgecolor": "none",
-                    "boxstyle": "square,pad=0.15",
-                }
+                box = pink
             elif segment != true[step]:
-                box = {
-                    "facecolor": "none",
-                    "edgecolor": PAPER,
-                    "boxstyle": "round,pad=0.15",
-                }
-            shown = colour if box else TRUE if row == 1 else "0.35"
-            ax.text(step, -row, f"{segment}", color=shown, bbox=box, **look)
+                box = blue
+                colour = PAPER
+            ax.text(
+                step,
+                -row,
+                f"{segment}",
+                color=colour,
+                bbox=box,
+                ha="center",
+                va="center",
+            )
 
 
 def draw_errors(

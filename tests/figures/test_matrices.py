@@ -162,7 +162,7 @@ def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the
     assert len(maps) == 2
     assert maps[0].get_xlim() == maps[1].get_xlim()
     for ax in maps:
-        (walk,) = (line.get_xydata() for line in ax.lines if line.get_label() == "walk")
+        (walk,) = (line.get_xydata() for line in ax.lines if line.get_zorder() == 4)
         assert np.all(walk[:, 0] >= ax.get_xlim()[0]) and np.all(
             walk[:, 0] <= ax.get_xlim()[1]
         )
