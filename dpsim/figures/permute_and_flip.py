@@ -1,5 +1,5 @@
-"""Drawings of the notebook on private words and drives: a small interactive chart, drives on
-a map, and the errors of both mechanisms."""
+"""The figures of the notebook `permute_and_flip`: the chart of a word, drives on a map,
+and the errors of both mechanisms."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from dpsim.figures.maps import (
 )
 
 FIXED = "#E6A0C4"
-"""The colour of segments without a substitute, light enough for black numbers on it."""
+"""The colour of segments without a substitute. Black numbers can be read on it."""
 
 COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
-"""One colour for each mechanism on words, here and in the notebook's text."""
+"""The colour of each mechanism on words."""
 
 
 MARKERS = {"permute-and-flip": "o", "exponential": "^"}
@@ -43,102 +43,107 @@ MARKERS = {"permute-and-flip": "o", "exponential": "^"}
 
 
 def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
-    """Return an interactive chart of the errors of each mechanism on one word, and of the ratios of its probabilities
-    to those for another word.
+    """Return a chart of each mechanism's errors on a word, with a slider for epsilon.
+
+    A lower panel shows how many times as probable each release is as from another word.
 
     Parameters
     ----------
     table : DataFrame
-        A row for each mechanism, epsilon of a grid, and group of releases that have the same
-        distances from both words of the pair. The columns are mechanism, epsilon (promised),
-        exact (the exact epsilon), released (the words of the group, separated by spaces), wrong
-        (their distance from the first word), probability (of the group, given the first word),
-        ratio (of this probability to the probability given the second word).
-    pair, epsilon : sequence of two str, the two words, and float, the start of the slider
+        A row for each mechanism, epsilon, and group of releases with equal distances from
+        both words. The columns are mechanism, epsilon (promised), exact (the exact
+        epsilon), released (the words of the group, separated by spaces), wrong (their
+        distance from the first word), probability (of the group, given the first word)
+        and ratio (of this probability to the one given the second word).
+    pair : sequence of two str, the words
+    epsilon : float, the value at which the slider starts
     """
+    first, second = pair
     grid = sorted(map(float, table["epsilon"].unique()))
     names = list(table["mechanism"].unique())
+    domain = {"domain": names}
     mechanism = encode("mechanism", "nominal")
-    top = {"title": None, "orient": "top"}
-    colour = mechanism | {
-        "scale": {"domain": names, "range": [COLOURS[name] for name in names]}
-    }
-    look = {
-        "color": colour | {"legend": top},
-        "xOffset": mechanism | {"scale": {"domain": names}},
-    }
-    shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
-    steady = {"minExtent": 50}  # so that the moving parts keep their places
+    shades = domain | {"range": [COLOURS[name] for name in names]}
+    colour = mechanism | {"scale": shades}
+    named = colour | {"legend": {"title": None, "orient": "top"}}
+    beside = mechanism | {"scale": domain}
+    shape = mechanism | {"scale": domain | {"range": ["circle", "triangle-up"]}}
+    steady = {"minExtent": 50}  # so that no panel moves when a label becomes wider
     errors = encode(
         "wrong", "ordinal", title="wrong letters of the release", axis={"labelAngle": 0}
     )
     share = encode(
         "probability",
         aggregate="sum",
-        title=f"probability if {pair[0]} is true",
+        title=f"probability if {first} is true",
         axis=steady,
+        scale={"domain": [0, 1]},
     )
-    bars = {"x": errors, "y": share | {"scale": {"domain": [0, 1]}}, **look}
-    above = {"mark": {"type": "bar"}, "encoding": bars}
-    letters = {
-        "labelAngle": 0,
-        "labelFont": "DejaVu Sans Mono, monospace",
-        "labelFontSize": 11,
+    above = {
+        "mark": {"type": "bar"},
+        "encoding": {"x": errors, "y": share, "color": named, "xOffset": beside},
+        "height": 130,
     }
-    two = 2 * len(pair[0]) + 1  # the characters of two words, which fit into one line
+    two = 2 * len(first) + 1  # the characters of two words, which fit into one line
     lines = f"[slice(datum.label, 0, {two}), slice(datum.label, {two + 1})]"
-    letters["labelExpr"] = f"length(datum.label) > {two} ? {lines} : datum.label"
-    title = f"released word, from nearer to {pair[0]} to nearer to {pair[1]}"
-    word = encode("released", "nominal", sort=None, title=title, axis=letters)
-    log = {"type": "log", "nice": False, "padding": 14}
-    ticks = {"format": "~r", "tickCount": 5, **steady}
+    word = encode(
+        "released",
+        "nominal",
+        sort=None,
+        title=f"released word, from nearer to {first} to nearer to {second}",
+        axis={
+            "labelAngle": 0,
+            "labelFont": "DejaVu Sans Mono, monospace",
+            "labelFontSize": 11,
+            "labelExpr": f"length(datum.label) > {two} ? {lines} : datum.label",
+        },
+    )
     ratio = encode(
-        "ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks
+        "ratio",
+        title=f"times as probable as from {second}",
+        scale={"type": "log", "nice": False, "padding": 14},
+        axis={"format": "~r", "tickCount": 5, **steady},
     )
     end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
+    dashed = {"type": "rule", "color": TRUE, "strokeDash": [6, 3]}
     below: list[dict[str, Any]] = []
-    dashed = {"color": TRUE, "strokeDash": [6, 3]}
     for column, mark, encoding in (
         ("epsilon", dashed, end),
-        ("exact", {}, end | {"color": colour}),
+        ("exact", {"type": "rule"}, end | {"color": colour}),
     ):
         for sign in ("", "-"):
-            limit = [{"calculate": f"exp({sign}datum.{column})", "as": "end"}]
-            below.append(
-                {
-                    "transform": limit,
-                    "mark": {"type": "rule", **mark},
-                    "encoding": encoding,
-                }
-            )
-    dots = {"type": "point", "filled": True, "size": 45, "opacity": 1}
-    below.append(
-        {"mark": dots, "encoding": {"x": word, "y": ratio, "shape": shape, **look}}
-    )
+            limit = {"calculate": f"exp({sign}datum.{column})", "as": "end"}
+            below.append({"transform": [limit], "mark": mark, "encoding": encoding})
+    dots = {
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+        "encoding": {
+            "x": word,
+            "y": ratio,
+            "shape": shape,
+            "color": named,
+            "xOffset": beside,
+        },
+    }
+    below.append(dots)
     factor = "', a factor of about ' + format(exp(datum.{}), ',.3~r')"
     promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
     below.append(note(promised, ["epsilon"], x=0, y=-42))
+    rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
     for name, y in zip(names, (-25, -8)):
-        rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
         exact = f"'exact ε of {name} = ' + {rounded_up} + " + factor.format("exact")
         said = f"datum.mechanism == '{name}' ? {exact} : ''"
         below.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
-    panels = [{"height": 130, **above}, {"height": 200, "layer": below}]
+    step = grid[1] - grid[0]
+    width = {"width": WIDTH - 90}
     spec = {
-        "params": [
-            slider(
-                "promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0]
-            )
-        ],
+        "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], step)],
         **embedded(table),
         "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
-        "vconcat": [{"width": WIDTH - 90, **panel} for panel in panels],
+        "vconcat": [above | width, {"layer": below, "height": 200} | width],
         "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
     }
-    return Moving(
-        spec,
-        f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.",
-    )
+    alt = f"What each mechanism releases from {first}, and its ratio to the same from {second}."
+    return Moving(spec, alt)
 
 
 def draw_drives(
@@ -224,13 +229,16 @@ def _tabulate(
 def draw_errors(
     ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
-    """Draw the expected and the sampled errors of both mechanisms, and the paper's points within the range of epsilon.
+    """Plot the expected and the sampled errors of both mechanisms, and the paper's points.
 
     Parameters
     ----------
     ax : Axes
-    table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
-    published : mapping, for each mechanism the sequence of printed points (epsilon, error)
+    table : DataFrame
+        The columns are mechanism, epsilon, error_expected, error_sampled and
+        standard_error.
+    published : mapping, the points (epsilon, error) that the paper reports, by mechanism
+        Those outside the range of epsilon are left out.
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[mechanism]
@@ -254,15 +262,10 @@ def draw_errors(
         above = mechanism == "exponential"
         for epsilon, error in published[str(mechanism)]:
             if part["epsilon"].min() <= epsilon <= part["epsilon"].max():
-                twice = (
-                    above and (epsilon, error) in published["permute-and-flip"]
-                )  # its value is written there
-                mark_published(
-                    ax,
-                    epsilon,
-                    error,
-                    "" if twice else f"{error:g}",
-                    offset=(6, 5) if above else (-6, -13),
-                )
+                label = f"{error:g}"
+                if above and (epsilon, error) in published["permute-and-flip"]:
+                    label = ""  # because it is written at the same point there
+                place = (6, 5) if above else (-6, -13)
+                mark_published(ax, epsilon, error, label, offset=place)
     ax.set(yscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
