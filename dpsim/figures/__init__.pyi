@@ -69,6 +69,7 @@ from .mdp_policy_synthesis import (
     draw_plans as draw_plans,
     plan_chart as plan_chart,
     draw_values as draw_values,
+    draw_cost as draw_cost,
 )
 from .boltzmann_histograms import (
     walk_chart as walk_chart,
