@@ -288,9 +288,9 @@ def data(ctx: click.Context) -> Output:
     """Show the source, licence and checksum of each data set. The exit code is 1 if a file is damaged."""
     if ctx.invoked_subcommand:
         return [], 0
-    from dpsim import datasets
+    from dpsim.datasets import tables
 
-    table = datasets.load_sources()
+    table = tables.load_sources()
     form = "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    sha256 {sha256}\n    {status}"
     return [form.format(**row) for row in table.to_dict("records")], int(
         (table["status"] != "intact").any()
@@ -300,10 +300,9 @@ def data(ctx: click.Context) -> Output:
 @data.command()
 def fetch() -> Output:
     """Download the official taxi month (about 59 MB), so that `-p trips official` works."""
-    from dpsim import datasets
     from dpsim.datasets import fetch as taxi
 
-    month = datasets.fetch_taxi_month(progress=sys.stderr.isatty())
+    month = taxi.fetch_taxi_month(progress=sys.stderr.isatty())
     return [
         f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected",
         f"    sha256 {month.sha256}",

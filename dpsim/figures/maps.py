@@ -67,13 +67,11 @@ def compare_zones(
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)
     shapes = zone_shapes(zones, group)
     changes = 100 * (rows / truth - 1)
-    colours = choropleth(
-        axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu"
-    )
+    scale = LogNorm(truth.min(), truth.max())
+    colours = choropleth(axes[0], shapes, truth, scale, "YlGnBu")
     for ax, change, label in zip(axes[1:], changes, labels):
-        differences = choropleth(
-            ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r"
-        )
+        scale = Normalize(-PER_CENT, PER_CENT)
+        differences = choropleth(ax, shapes, change, scale, "PuOr_r")
         ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
     scale_bar(axes[0], 2000, left=True)
     north = np.deg2rad(90.0 + UPRIGHT)
@@ -132,12 +130,7 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
 
 
 def choropleth(
-    ax: Any,
-    shapes: Any,
-    values: ArrayLike,
-    *,
-    norm: Normalize | None = None,
-    cmap: str | None = None,
+    ax: Any, shapes: Any, values: ArrayLike, norm: Normalize, cmap: str
 ) -> PathCollection:
     """Fill each outline of `zone_shapes` with the colour of its value.
 

@@ -33,7 +33,7 @@ def bar_metres(ax, words):
 
 def test_choropleth_shows_each_value_on_its_zone(ax):
     values = np.linspace(0, 1, 63)
-    shown = maps.choropleth(ax, SHAPES, values, norm=Normalize(0, 2))
+    shown = maps.choropleth(ax, SHAPES, values, Normalize(0, 2), "Greys")
     np.testing.assert_array_equal(shown.get_array(), values)
     drawn = np.array([path.get_extents().size for path in shown.get_paths()])
     bounds = SHAPES.bounds.to_numpy()
@@ -71,7 +71,7 @@ def test_merged_zones_are_dissolved(ax):
             piece.area for piece in getattr(together[label], "geoms", [together[label]])
         )
         assert pieces[-1] > 0.95 * sum(pieces)
-    shown = maps.choropleth(ax, together, merged.sum(axis=1))
+    shown = maps.choropleth(ax, together, merged.sum(axis=1), Normalize(), "Greys")
     assert set(shown.get_array()) == set(merged.sum(axis=1))
 
 
