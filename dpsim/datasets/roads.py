@@ -1,4 +1,4 @@
-"""The roads of Gainesville, and the Markov chain that is made from their traffic counts."""
+"""The roads of Gainesville, and the Markov chain made from their traffic counts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ class RoadChain:
     intersections : DataFrame, with columns node, name, lat and lon (in degrees)
     adjacency : bool array, shape (n, n), True where the chain may go from i to j
     traffic_matrix : ndarray, shape (n, n), reversible
-        Entry (i, j) is proportional to the traffic of j if the chain may go from i to j.
+        Entry (i, j) is proportional to the traffic of j if the chain may go from i to
+        j.
     transition_matrix : ndarray, shape (n, n)
-        Equal to traffic_matrix. In the core, each row of it is projected onto the domain
-        with the minima ETA and ETA_BAR, after which the chain is no longer reversible.
+        Equal to traffic_matrix. In the core, each row of it is projected onto the
+        domain with the minima ETA and ETA_BAR, after which the chain is no longer
+        reversible.
     trip : array of int
-        The sensitive trip. It consists of the start and of a word of 14 segments, or of 13
-        in the core, which does not contain the last one.
+        The sensitive trip. It consists of the start and of a word of 14 segments, or of
+        13 in the core, which does not contain the last one.
     """
 
     segments: pd.DataFrame
@@ -50,15 +52,15 @@ def load_gainesville(core: bool = False) -> RoadChain:
     """Return the chain of 43 segments in Gainesville, or its core of 32 segments.
 
     From a segment, the chain may go to each other segment that shares an intersection
-    with it. The whole chain stands in for that of Benvenuti, Rao, Hale 2026, and the core
-    for that of Fallin et al. 2023, Section V.
+    with it. The whole chain stands in for that of Benvenuti, Rao, Hale 2026, and the
+    core for that of Fallin et al. 2023, Section V.
 
     Parameters
     ----------
     core : bool
-        Whether to return the core. In the core, the chain may also stay on a segment, so
-        that each row has at least three positive entries, of which all but the smallest
-        one are protected.
+        Whether to return the core. In the core, the chain may also stay on a segment,
+        so that each row has at least three positive entries, of which all but the
+        smallest one are protected.
 
     Examples
     --------

@@ -55,9 +55,10 @@ def read_table(name: str) -> pd.DataFrame:
 def load_sources() -> pd.DataFrame:
     """Return where each table of data/ comes from, and whether it is intact.
 
-    The columns are file, contents, source, licence, sha256 (as recorded) and status. The
-    status is "intact", or says what is wrong with the file and what to do. Raise ValueError
-    if sources.csv itself is damaged, or if it or the list of checksums is missing.
+    The columns are file, contents, source, licence, sha256 (as recorded) and status.
+    The status is "intact", or says what is wrong with the file and what to do. Raise
+    ValueError if sources.csv itself is damaged, or if it or the list of checksums is
+    missing.
 
     >>> from dpsim.datasets import tables
     >>> set(tables.load_sources()["status"])
@@ -79,7 +80,7 @@ def _status(name: str) -> str:
 
 
 def load_grades() -> pd.DataFrame:
-    """Return the grades of 98 students, a stand-in for the class of Benvenuti et al. 2026.
+    """Return the grades that stand in for those of the class in Benvenuti et al. 2026.
 
     The columns are grade (A, B, C, D or F) and students (their number).
 

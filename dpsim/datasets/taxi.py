@@ -63,16 +63,16 @@ def counts_file() -> Path:
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return the numbers of trips as a table with columns origin, destination and trips.
+    """Return the numbers of trips, in a table with columns origin, destination, trips.
 
     Parameters
     ----------
     source : {"surrogate", "official"} or path
-        "surrogate" is the stand-in in data/, and "official" is the month that `dpsim data
-        fetch` has downloaded. A path leads to a csv, csv.gz or Parquet file with the three
-        columns, whose zones are integers or words. The file must have at least one row, no
-        empty label and no repeated pair, and its numbers of trips must be whole and at
-        least 0.
+        "surrogate" is the stand-in in data/, and "official" is the month that `dpsim
+        data fetch` has downloaded. A path leads to a csv, csv.gz or Parquet file with
+        the three columns, whose zones are integers or words. The file must have at
+        least one row, no empty label and no repeated pair, and its numbers of trips
+        must be whole and at least 0.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def known_zones(trips: pd.DataFrame) -> bool:
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
-    """Return the matrix of the numbers of trips from zones[i] to zones[j], shape (n, n).
+    """Return the numbers of trips from zones[i] to zones[j] as a matrix, shape (n, n).
 
     A pair without a row has the count 0.
 
@@ -224,25 +224,25 @@ def merge_zones(
     *,
     rule: str = "fewest departures",
 ) -> tuple[Integers, Integers]:
-    """Merge zones that touch, one pair of groups at a time, until `target` groups are left.
+    """Merge groups of zones that touch, two at a time, until `target` groups are left.
 
-    Benvenuti et al. 2026, Supplement E, merge zones that have little data, but the paper
-    does not state the rule.
+    Benvenuti et al. 2026, Supplement E, merge zones that have little data, but the
+    paper does not state the rule.
 
     Parameters
     ----------
-    counts : array_like of int, at least 0, shape (n, n), from the row's zone to the column's
+    counts : array_like of int, at least 0, shape (n, n), with the origins as rows
     adjacency : bool array, shape (n, n), symmetric, True for zones that touch
     target : int, between the number of connected components of the adjacency and n
     rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
-        With "fewest departures", the group with the fewest departures joins the touching
-        group with the fewest departures. With "busiest neighbour", the same group joins
-        the touching group with the most departures. With "rarest trip", the group with the
-        smallest positive count in its row, where epsilon is largest, joins the touching
-        group with the fewest departures. With "one by one", the unmerged zone with the
-        smallest positive count in its row or column joins the touching group with the most
-        zones. Among equal groups, the one with the fewest departures is taken, and then the
-        one with the lowest zone.
+        With "fewest departures", the group with the fewest departures joins the
+        touching group with the fewest departures. With "busiest neighbour", the same
+        group joins the touching group with the most departures. With "rarest trip", the
+        group with the smallest positive count in its row, where epsilon is largest,
+        joins the touching group with the fewest departures. With "one by one", the
+        unmerged zone with the smallest positive count in its row or column joins the
+        touching group with the most zones. Among equal groups, the one with the fewest
+        departures is taken, and then the one with the lowest zone.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The common style of all figures, with maps, graphs, and interactive charts that need no running kernel."""
+"""The style of all figures, maps, graphs, interactive charts, and longer drawings."""
 
 import lazy_loader as _lazy
 

@@ -26,13 +26,13 @@ from dpsim.figures.house_style import (
 )
 
 WALKS = {
-    "bins": (PAPER, -0.12, "o", "walk that draws pairs of bins"),
-    "individual": (OTHER, 0.12, "^", "walk that draws people"),
+    "bins": (PAPER, -0.12, "o", "walk that samples pairs of bins"),
+    "individual": (OTHER, 0.12, "^", "walk that samples people"),
 }
 """The colour, the horizontal shift, the marker and the label of each kind of walk."""
 STEPS = (1, 10, 100, 1000, 10_000)
 """The ticks of the axes of steps."""
-MISSING = "Our copy of the slides lacks this picture, so it is drawn from their text."
+MISSING = "Our copy of the slides lacks this picture, so it follows their text."
 """What figures say in place of a source."""
 
 
@@ -44,9 +44,9 @@ def walk_chart(
     Parameters
     ----------
     table : DataFrame
-        The columns are t, k (the number of steps), z (a histogram), those named in laws,
-        odds (the largest factor by which a release changes the odds, or 0 if there is
-        none), and delta (at epsilon 2 s / t).
+        The columns are t, k (the number of steps), z (a histogram), those named in
+        laws, odds (the largest factor by which a release changes the odds, or 0 if
+        there is none), and delta (at epsilon 2 s / t).
     laws : sequence of str
         The two columns with the probabilities of z, one for each start.
     t : float, the temperature at the beginning
@@ -151,7 +151,7 @@ def draw_candidates(truth: ArrayLike, table: pd.DataFrame) -> Figure:
         saturation=1,
         ax=right,
     )
-    right.legend(loc="lower right", title="drawn is a")
+    right.legend(loc="lower right", title="the walk samples a")
     right.set(ylabel="", xlabel="probability at $t=10$", xlim=(0, 0.55))
     right.set_title("stationary distributions")
     return fig
@@ -162,7 +162,7 @@ def draw_samples(
     table: pd.DataFrame,
     printed: Mapping[float, ArrayLike] | None = None,
 ) -> Figure:
-    """Return Figure 3: the mean of each walk's releases, nine tenths of them, and the truth.
+    """Return Figure 3: the releases of each walk, beside the truth.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def draw_samples(
                 "D",
                 ms=4,
                 mew=1,
-                label="printed",
+                label="reported",
                 mfc="w",
                 mec=PUBLISHED,
             )
@@ -209,8 +209,8 @@ def draw_two_chains(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        The columns are t, k, mean_1, mean_2, expected, Y and stop (the step at which the
-        rule stops the chains).
+        The columns are t, k, mean_1, mean_2, expected, Y and stop (the step at which
+        the rule stops the chains).
     """
     fig, axes = plt.subplots(
         2, 2, figsize=size(2, 3.6), sharex=True, height_ratios=[1.5, 1]
@@ -243,7 +243,7 @@ def draw_two_chains(table: pd.DataFrame) -> Figure:
 def draw_replications(
     table: pd.DataFrame, tolerance: float, drawn: Mapping[str, str]
 ) -> Figure:
-    """Return Figure 5: the differences of many pairs of chains, of which some end close.
+    """Return Figure 5: the differences of many pairs of chains.
 
     Parameters
     ----------

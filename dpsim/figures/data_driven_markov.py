@@ -1,4 +1,4 @@
-"""Figures 1, 3 and 4 of Benvenuti et al. 2026, for the notebook `data_driven_markov`."""
+"""Figures 1, 3 and 4 of the notebook `data_driven_markov` (Benvenuti et al. 2026)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpsim.figures.house_style import (
 
 
 def draw_grades(values: pd.DataFrame, source: str) -> Figure:
-    """Return Figure 1: the expected divergence of private grades, and the promised delta.
+    """Return Figure 1: the divergence of private grades, and the promised delta.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
 
 
 def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
-    """Return Figure 4: the relative error of a sampled delta against the number of draws.
+    """Return Figure 4: the relative error of a sampled delta.
 
     Parameters
     ----------

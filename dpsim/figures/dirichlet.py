@@ -20,7 +20,7 @@ def beta_densities(
     many: str,
     every: str = "",
 ) -> Moving:
-    """Return a chart of two densities with the delta between them, beside a curve of delta.
+    """Return a chart of two densities and the delta between them, and a curve of delta.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def beta_densities(
         delta.
     start : mapping, the value at which each control and `many` starts
     many : str
-        The column of costs on the horizontal axis, which has a control too. It is "rows"
-        (of a matrix, which differ at once) or "N" (of records). If curves has this column,
-        the control offers the values in curves and changes the densities. Then costs may
-        contain further values, so that the curve becomes smooth.
+        The column of costs on the horizontal axis, which has a control too. It is
+        "rows" (of a matrix, which differ at once) or "N" (of records). If curves has
+        this column, the control offers the values in curves and changes the densities.
+        Then costs may contain further values, so that the curve becomes smooth.
     every : str, optional
-        A control. A thin curve of delta is plotted for each of its values, and a thick one
-        for the chosen value.
+        A control. A thin curve of delta is plotted for each of its values, and a thick
+        one for the chosen value.
     """
     *moving, _, p, q = map(str, curves.columns)
     controls = [name for name in moving if name != many]
@@ -62,12 +62,15 @@ def beta_densities(
     if every:
         independent = {"color": "independent", "strokeDash": "independent"}
         spec["resolve"] = {"scale": independent}
-    alt = f"Two densities with the delta between them shaded, and delta against {many}; moved by {', '.join(options)}."
+    alt = (
+        "Two densities with the delta between them shaded, and delta against "
+        f"{many}. They change with {', '.join(options)}."
+    )
     return Moving(spec, alt)
 
 
 def _chosen(control: str) -> str:
-    """Return the expression that selects the rows with the chosen value of a control."""
+    """Return the expression that is true for the chosen value of a control."""
     return f"abs(datum['{control}'] - v_{control}) < 1e-9"
 
 
@@ -117,7 +120,7 @@ def _densities(p: str, q: str) -> list[dict[str, Any]]:
 def _costs(
     costs: pd.DataFrame, many: str, options: Mapping[str, list[float]], every: str
 ) -> list[dict[str, Any]]:
-    """Return the curve of delta against `many`, with a dot and the value at the control's."""
+    """Return the curve of delta, with a dot and a number where the controls are."""
     powers = "datum.value < 1e-5 ? '10⁻⁶' : datum.value < 1e-3 ? '10⁻⁴' : datum.label"
     place = {
         "x": encode(

@@ -91,7 +91,7 @@ class Moving:
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the chart for JupyterLab, and its image and its text for other programs."""
+        """Return the chart for JupyterLab, and an image for other programs."""
         still = io.BytesIO()
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {
@@ -102,7 +102,7 @@ class Moving:
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write a chart to output/name.json, its initial state to .png and its numbers to .csv.
+    """Write a chart to output/name.json, its image to .png and its numbers to .csv.
 
     Parameters
     ----------

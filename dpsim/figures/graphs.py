@@ -40,12 +40,12 @@ def draw_automaton(
     *,
     highlight: Sequence[Hashable] = (),
 ) -> pd.DataFrame:
-    """Return the transitions that a policy can make from the start state, and draw them.
+    """Return the transitions that a policy can make from the start, and draw them.
 
-    Each circle is a state, and an accepting state has two circles. It contains the number
-    of letters written, a bar, the number of mismatches and, if it matters, the last
-    letter. Below it, V is written in grey. Each arrow is a letter, beside which its
-    probability is written in vermilion.
+    Each circle is a state, and an accepting state has two circles. It contains the
+    number of letters written, a bar, the number of mismatches and, if it matters, the
+    last letter. Below it, V is written in grey. Each arrow is a letter, beside which
+    its probability is written in vermilion.
 
     The columns of the returned table are position, mismatches, state, letter,
     next_mismatches, next_state, probability, words and next_words.
@@ -55,9 +55,11 @@ def draw_automaton(
     ax : Axes, which is hidden and gets equal scales
     V : mapping
         The number of words that can still be written from each state. A state consists
-        of the letters written, the mismatches and the last letter ("" over an alphabet).
+        of the letters written, the mismatches and the last letter ("" over an
+        alphabet).
     mu : mapping
-        The probability of each (next state, letter), for each state that does not accept.
+        The probability of each (next state, letter), for each state that does not
+        accept.
     start : state
     highlight : sequence of letters, a word whose path is plotted in thick blue arrows
     """
@@ -126,8 +128,10 @@ def draw_chain(
 
 
 def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
-    """Return all edges (state, letter, next state, probability) that can be reached from
-    the start, in the order of their positions."""
+    """Return all edges (state, letter, next state, probability) that can be reached.
+
+    They are in the order of their positions.
+    """
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
     while states:
@@ -142,10 +146,10 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
 
 
 def _places(states: Collection[State]) -> dict[State, Array]:
-    """Return the places of the states, with a column for each number of letters written.
+    """Return the places of the states, in a column for each number of letters written.
 
-    In each column, the states with the fewest mismatches are at the top. Over an alphabet,
-    the height of a state is given by its number of mismatches.
+    In each column, the states with the fewest mismatches are at the top. Over an
+    alphabet, the height of a state is given by its number of mismatches.
     """
     places = {}
     for position in {state[0] for state in states}:
@@ -183,7 +187,7 @@ def _label(
     letter: str,
     probability: str,
 ) -> None:
-    """Write a letter and its probability on a bent arrow, at the share `along` of its way."""
+    """Write a letter and its probability on an arrow, at the share `along` of its way."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head

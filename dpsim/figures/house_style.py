@@ -106,10 +106,10 @@ def size(columns: int, height: float) -> tuple[float, float]:
 
 
 def shorten(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with its floats rounded to six significant digits, as in its csv.
+    """Return the table with its floats rounded to six significant digits.
 
-    Figures should be plotted from this table, because the last digits of a float differ
-    between processors and can change a pixel.
+    These are the numbers that its csv contains. Figures should be plotted from them,
+    because the last digits of a float differ between processors and can change a pixel.
 
     Parameters
     ----------
@@ -261,8 +261,8 @@ def save(
     If the environment variable PDF is 1, write output/name.pdf as well. The files
     contain neither dates nor versions. In a notebook, the png is then shown at half its
     size, and the figure is closed. Each file is rendered only once. Therefore an artist
-    whose place depends on another artist, such as an arrow that begins at a box, needs a
-    higher zorder than that artist.
+    whose place depends on another artist, such as an arrow that begins at a box, needs
+    a higher zorder than that artist.
 
     Parameters
     ----------
@@ -273,8 +273,8 @@ def save(
         columns.
     output : str, the folder of the results; "" writes nothing
     owner_only : bool, whether the figure shows somebody's data
-        The names of the files then end with _OWNER_ONLY, the files say that they are only
-        for the owner of the data, and nobody else can read them (mode 0600).
+        The names of the files then end with _OWNER_ONLY, the files say that they are
+        only for the owner of the data, and nobody else can read them (mode 0600).
     """
     if not re.fullmatch(r"[a-z0-9_]+", name):
         raise ValueError(
@@ -334,7 +334,7 @@ def save_table(
 
 
 def show_table(table: pd.DataFrame) -> Table:
-    """Return a table that Jupyter shows without its index, at the left of its columns.
+    """Return a table that Jupyter shows without its index, aligned to the left.
 
     Parameters
     ----------
@@ -344,7 +344,8 @@ def show_table(table: pd.DataFrame) -> Table:
     --------
     >>> import pandas as pd
     >>> from dpsim import figures
-    >>> print(figures.show_table(pd.DataFrame({"zones": ["63", "45"], "error": ["0.01", "0.2"]})))
+    >>> table = pd.DataFrame({"zones": ["63", "45"], "error": ["0.01", "0.2"]})
+    >>> print(figures.show_table(table))
     zones | error
     63 | 0.01
     45 | 0.2
@@ -357,9 +358,10 @@ def show_table(table: pd.DataFrame) -> Table:
 def save_numbers(
     numbers: Mapping[str, float], output: str, *, owner_only: bool = False
 ) -> None:
-    """Write the main numbers of a run to output/numbers.json, with six significant digits.
+    """Write the main numbers of a run to output/numbers.json.
 
-    Notebooks without published numbers use it in place of `ledger.record`.
+    They have six significant digits. Notebooks without published numbers use this
+    function in place of `ledger.record`.
 
     Parameters
     ----------

@@ -54,8 +54,8 @@ def compare_zones(
     true : array_like, shape (m,), the positive probability of each group of zones
         The scale of its colours is logarithmic.
     others : array_like, shape (r, m), the other distributions
-        Their differences from the true one are shown in per cent of it, on a linear scale
-        from -20 % to 20 %.
+        Their differences from the true one are shown in per cent of it, on a linear
+        scale from -20 % to 20 %.
     labels : sequence of r str, their names
     group : array_like of int, the group 0..m-1 of each zone
     source : str, the text under the figure, from `datasets.trips_label`
@@ -119,8 +119,8 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
 
     They are in metres of UTM zone 18N and rotated by UPRIGHT about their common centre.
     """
-    # Each outline in data/ was simplified by itself. This has left gaps between touching
-    # zones, and gaps of less than 40 m are closed here.
+    # Each outline in data/ was simplified by itself, which left gaps between zones that
+    # touch. Gaps of less than 40 m are closed here.
     wide = geopandas.GeoDataFrame(
         geometry=zones.geometry.to_crs("EPSG:32618").buffer(20)
     )
@@ -190,7 +190,7 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 
 
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> Array:
-    """Plot a walk between the midpoints of its segments, and return the points of its line.
+    """Plot a walk from midpoint to midpoint of its segments, and return its line.
 
     A further pass along a road is moved to the right, and arrows show the direction.
 
@@ -236,7 +236,7 @@ def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> A
 
 
 def mark_ends(ax: Any, line: Array, colour: str, end_size: float) -> None:
-    """Mark the start of a line with an open circle, and its end with a filled square."""
+    """Mark the start of a line with an open circle, and the end with a square."""
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
     ax.plot(*line[-1], "s", ms=end_size, color=colour, zorder=8)
 
@@ -265,8 +265,9 @@ def name_segments(
 ) -> None:
     """Write the number of each segment that a walk visits near the segment's midpoint.
 
-    It is written where it hides as little as possible of the texts and lines. The layout
-    of the figure must have been made before, because it determines the distances.
+    It is written where it hides as little as possible of the texts and lines. The
+    layout of the figure must have been made before, because it determines the
+    distances.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ def name_segments(
 
 
 def segment_ends(chain: RoadChain) -> Array:
-    """Return the two ends of each segment in metres of UTM zone 17N, shape (n, 2, 2)."""
+    """Return the two ends of each segment, in metres of UTM 17N, shape (n, 2, 2)."""
     lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
     points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")
     places = points.to_crs("EPSG:32617").get_coordinates()
@@ -333,7 +334,7 @@ def segment_ends(chain: RoadChain) -> Array:
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
-    """Plot a scale bar of this number of metres at the lower right, or at the lower left."""
+    """Plot a scale bar of this number of metres at the lower right or left."""
     ax.autoscale_view()
     west, east = ax.get_xlim()
     low, high = ax.get_ylim()

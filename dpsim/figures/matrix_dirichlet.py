@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of Fallin et al. 2023, for the notebook `matrix_dirichlet`."""
+"""Figures 1 and 2 of the notebook `matrix_dirichlet` (Fallin et al. 2023)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MARGIN = 260.0
 
 
 def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
-    """Return Figure 1: each walk on a map of the streets around it, and a table of all steps.
+    """Return Figure 1: a map of each walk, and a table of all steps.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def stationary_errors(
     for point, offset in zip(printed, ((-8, -62), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     others += error.plot(
-        [], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper"
+        [], [], "D", mfc="none", mec=PUBLISHED, label="reported in the paper"
     )
     low, high = allowed.theorem3.min(), allowed.theorem3.max()
     words = f"The bound of Theorem 3, {low:.0f} to {high:.0f},\nis far above this axis."

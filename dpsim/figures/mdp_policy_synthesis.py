@@ -74,8 +74,8 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
     ----------
     ax : Axes
     table : DataFrame
-        The column k, and <name>_mean and <name>_sd for the names optimistic, private, true
-        and pessimistic.
+        The column k, and <name>_mean and <name>_sd for the names optimistic, private,
+        true and pessimistic.
     label : str, the label of the values
     """
     _draw_means(ax, table, "optimistic", "--", "the paper's bounds", bars="#7FB8D8")
@@ -130,15 +130,15 @@ def _draw_means(
 
 
 def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
-    """Return a chart of a private probability and of the plan made from it, with a slider for k.
+    """Return a chart of a private probability and of the plan made from it.
 
     Parameters
     ----------
     table : DataFrame
         The columns are k, epsilon, low and high (the ends of a bin), true and neighbour
-        (the probability that the draw is in the bin, for the true probability and for its
-        neighbour), true_runs and neighbour_runs (the probability that the plan runs the
-        machine).
+        (the probability that the draw is in the bin, for the true probability and for
+        its neighbour), true_runs and neighbour_runs (the probability that the plan runs
+        the machine).
     run_if : float, the end of a bin
         The plan runs the machine if the draw is larger.
     k : float, the value at which the slider starts
@@ -146,7 +146,7 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     grid = sorted(map(float, table["k"].unique()))
     steady = {"minExtent": 40}
     x = encode(
-        "low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine"
+        "low", title=f"sampled probability; beyond {run_if:g} the plan runs the machine"
     )
     y = encode("true", title="probability of a bin", axis=steady)
     bars = {
@@ -230,9 +230,9 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
         ],
     }
     alt = (
-        "Above, bars and a line show how probable each draw is from the true probability "
-        "and its neighbour. Below, two curves show for each k how probable it is that the "
-        "plan runs the machine; they move apart as k grows."
+        "Above, bars and a line show how probable each draw is from the true "
+        "probability and its neighbour. Below, two curves show for each k how probable "
+        "it is that the plan runs the machine; they move apart as k grows."
     )
     return Moving(spec, alt)
 
@@ -254,8 +254,8 @@ def draw_startups(
     prices, closing : ndarray, shape (4,)
         The price of each deal, and the probability that it closes.
     chances : ndarray, shape (4, 2, 2)
-        For each startup the probabilities of success and of failure in a stage, if it is
-        held and if it is invested in.
+        For each startup the probabilities of success and of failure in a stage, if it
+        is held and if it is invested in.
     terminal : mapping, the terminal value of each state
     """
     boxes = {}

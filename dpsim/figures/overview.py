@@ -54,13 +54,14 @@ ENDS = [
 
 
 def odds_chart(doubt: pd.DataFrame) -> Moving:
-    """Return a chart of the published count with and without Ann, with a slider for epsilon.
+    """Return a chart of the published count with and without Ann.
 
     Parameters
     ----------
     doubt : DataFrame
-        The columns are epsilon, published (the count), without and with (its probability
-        without Ann and with her), odds (with / without) and limit (e^epsilon).
+        The columns are epsilon, published (the count), without and with (its
+        probability without Ann and with her), odds (with / without) and limit
+        (e^epsilon).
     """
     where = {"field": "published", "type": "ordinal"}
     shown = {"domain": ["without", "with"], "range": [TRUE, PAPER]}
@@ -110,7 +111,10 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         "transform": [{"filter": "abs(datum.epsilon - epsilon) < 0.05"}],
         "vconcat": [laws, {"layer": [limits, dots], "width": 640, "height": 110}],
     }
-    alt = "How likely each published count is with and without Ann, and its factor for the odds, at a chosen epsilon."
+    alt = (
+        "How probable each published count is with and without Ann, and by which factor "
+        "it changes the odds, at a chosen epsilon."
+    )
     return Moving(spec, alt)
 
 
@@ -148,8 +152,8 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame
         The columns are mechanism, epsilon, zone, wrong (of 100,000 taxis, how many too
-        many or too few the zone has) and total (of 100,000 taxis, how many are in a wrong
-        zone).
+        many or too few the zone has) and total (of 100,000 taxis, how many are in a
+        wrong zone).
     """
     ways = list(shares["mechanism"].unique())
     epsilons = sorted(map(float, shares["epsilon"].unique()))
@@ -221,7 +225,7 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
 
 
 def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return a figure of the errors of the papers' mechanisms, divided by those of others.
+    """Return a figure of the papers' errors, divided by those of other mechanisms.
 
     Parameters
     ----------
@@ -229,8 +233,8 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
         The columns are subject and ratio (of the error of the paper's mechanism to that
         of the best other one), with a row for each epsilon.
     mechanisms : DataFrame, with a row for each subject, in the order of the figure
-        The columns are theirs and best (the names of the two mechanisms), and epsilon and
-        times (the ranges of the epsilons and of the ratios, in words).
+        The columns are theirs and best (the names of the two mechanisms), and epsilon
+        and times (the ranges of the epsilons and of the ratios, in words).
     """
     fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
     fig.subplots_adjust(left=0.585, right=0.98, top=0.97, bottom=0.15)
@@ -270,11 +274,11 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
     ----------
     claims : DataFrame
         The columns are paper, where, quantity, printed, verdict, shown, sentence, kind
-        ("values", "bounds", "statements" or "no ratio"), ratio (our number divided by the
-        paper's), label (the words beside the dot) and line (the height of the dot).
+        ("values", "bounds", "statements" or "no ratio"), ratio (our number divided by
+        the paper's), label (the words beside the dot) and line (the height of the dot).
     """
     values, *others = [
-        _panel(claims, "values", 190, "our number ÷ printed"),
+        _panel(claims, "values", 190, "our number ÷ the paper's"),
         _panel(claims, "bounds", 140, "our number ÷ bound"),
         _panel(claims, "statements", 145, "our number ÷ limit"),
         _panel(claims, "no ratio", 110, ""),
@@ -296,7 +300,10 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
     }
     values["layer"].append(names)
     spec = {**embedded(claims), "hconcat": [values, *others], "spacing": 12}
-    alt = "Every claim of the papers, a dot each: our number over the printed one, by kind of claim."
+    alt = (
+        "A dot for every claim of the papers, at our number divided by the paper's, with "
+        "a panel for each kind of claim."
+    )
     return Moving(spec, alt)
 
 

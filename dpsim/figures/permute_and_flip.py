@@ -50,8 +50,8 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     Parameters
     ----------
     table : DataFrame
-        A row for each mechanism, epsilon, and group of releases with equal distances from
-        both words. The columns are mechanism, epsilon (promised), exact (the exact
+        A row for each mechanism, epsilon, and group of releases with equal distances
+        from both words. The columns are mechanism, epsilon (promised), exact (the exact
         epsilon), released (the words of the group, separated by spaces), wrong (their
         distance from the first word), probability (of the group, given the first word)
         and ratio (of this probability to the one given the second word).
@@ -142,7 +142,10 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         "vconcat": [above | width, {"layer": below, "height": 200} | width],
         "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
     }
-    alt = f"What each mechanism releases from {first}, and its ratio to the same from {second}."
+    alt = (
+        f"How probable each release of each mechanism is from {first}, and how many "
+        f"times as probable as from {second}."
+    )
     return Moving(spec, alt)
 
 
@@ -153,16 +156,16 @@ def draw_drives(
     drives: Mapping[str, Sequence[int]],
     fixed: Sequence[bool],
 ) -> None:
-    """Plot drives on maps with the numbers of their segments, and write them in a table.
+    """Plot drives on maps that name their segments, and write them in a table.
 
     Parameters
     ----------
     axes : sequence of Axes, one map for each drive
-    below : Axes, for the table, which has a box around each difference from the true drive
+    below : Axes, for the table, where a box marks each difference from the true drive
     roads : RoadChain
     drives : mapping
-        The segments of each drive by its name, beginning with the public start. The first
-        drive is the true one.
+        The segments of each drive by its name, beginning with the public start. The
+        first drive is the true one.
     fixed : sequence of bool, for each step whether no other segment fits into its place
     """
     true, *_ = drives.values()
@@ -229,7 +232,7 @@ def _tabulate(
 def draw_errors(
     ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
-    """Plot the expected and the sampled errors of both mechanisms, and the paper's points.
+    """Plot the expected and the sampled errors of both mechanisms.
 
     Parameters
     ----------
@@ -237,8 +240,8 @@ def draw_errors(
     table : DataFrame
         The columns are mechanism, epsilon, error_expected, error_sampled and
         standard_error.
-    published : mapping, the points (epsilon, error) that the paper reports, by mechanism
-        Those outside the range of epsilon are left out.
+    published : mapping, by mechanism the points (epsilon, error) that the paper reports
+        Points outside the range of epsilon are left out.
     """
     for mechanism, part in table.groupby("mechanism", sort=False):
         colour = COLOURS[mechanism]

@@ -35,9 +35,9 @@ def draw_price(
     Parameters
     ----------
     table : DataFrame
-        The columns of COLUMNS, which are the exact epsilon (or a proven upper bound on it),
-        its delta, the mechanism, the expected error, the standard error (0 if the error
-        was computed exactly), and the unit of the error.
+        The columns of COLUMNS, which are the exact epsilon (or a proven upper bound on
+        it), its delta, the mechanism, the expected error, the standard error (0 if the
+        error was computed exactly), and the unit of the error.
     label : str, the label of the error, with its unit
     colours : mapping, the colour of each mechanism, in the order of the legend
     without : float, optional, the error of a release that does not use the data

@@ -27,8 +27,8 @@ def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
         The columns are true and private, with a row for each pair of states.
     bars : DataFrame, optional
         The columns are stationary, low and high (the released probability of each state
-        and its interval) and true. If it is None, the right panel says that there are no
-        error bars.
+        and its interval) and true. If it is None, the right panel says that there are
+        no error bars.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 3.1))
     _draw_pairs(left, pairs)
