@@ -51,7 +51,7 @@ class Month(NamedTuple):
 def fetch_taxi_month(
     url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False
 ) -> Month:
-    """Download the month unless it is there, verify it and count it.
+    """Return the month, which is downloaded (unless it is there), verified and counted.
 
     The counts are written to `counts_file`. Raise ValueError if the month cannot be
     downloaded, is not a Parquet file with TLC's columns, or does not have the expected

@@ -29,12 +29,11 @@ class RoadChain:
     intersections : DataFrame, with columns node, name, lat and lon (in degrees)
     adjacency : bool array, shape (n, n), True where the chain may go from i to j
     traffic_matrix : ndarray, shape (n, n), reversible
-        Entry (i, j) is proportional to the traffic of j if the chain may go from i to
-        j.
+        Where the chain may go from i to j, entry (i, j) is proportional to the traffic
+        of j.
     transition_matrix : ndarray, shape (n, n)
-        Equal to traffic_matrix. In the core, each row of it is projected onto the
-        domain with the minima ETA and ETA_BAR, after which the chain is no longer
-        reversible.
+        The traffic_matrix itself or, in the core, its rows projected onto the domain
+        with the minima ETA and ETA_BAR. The chain of the core is not reversible.
     trip : array of int
         The sensitive trip. It consists of the start and of a word of 14 segments, or of
         13 in the core, which does not contain the last one.

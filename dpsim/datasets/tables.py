@@ -28,7 +28,7 @@ def checksums() -> dict[str, str]:
 def read_bytes(name: str) -> bytes:
     """Return the contents of a table, named by its path in data/.
 
-    Raise ValueError, with a remedy, if it cannot be read or its sha256 is wrong.
+    If it cannot be read or its sha256 is wrong, a ValueError says how to restore it.
     """
     recorded = checksums()
     checks.choice("name", name, recorded)

@@ -70,9 +70,9 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     source : {"surrogate", "official"} or path
         "surrogate" is the stand-in in data/, and "official" is the month that `dpsim
         data fetch` has downloaded. A path leads to a csv, csv.gz or Parquet file with
-        the three columns, whose zones are integers or words. The file must have at
-        least one row, no empty label and no repeated pair, and its numbers of trips
-        must be whole and at least 0.
+        the three columns, in which zones are integers or words. It must have at least
+        one row, no empty label and no repeated pair, and its numbers of trips must be
+        whole and at least 0.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
 
 
 def trips_label(source: str | os.PathLike[str]) -> str:
-    """Return what figures and tables call the trips of this source.
+    """Return the name of the trips of this source, for figures and tables.
 
     Only the stand-in is called a surrogate.
 

@@ -1,4 +1,4 @@
-"""The style of all figures, maps, graphs, interactive charts, and longer drawings."""
+"""The common style of figures, and functions that plot maps, graphs and charts."""
 
 import lazy_loader as _lazy
 

@@ -32,7 +32,7 @@ WALKS = {
 """The colour, the horizontal shift, the marker and the label of each kind of walk."""
 STEPS = (1, 10, 100, 1000, 10_000)
 """The ticks of the axes of steps."""
-MISSING = "Our copy of the slides lacks this picture, so it follows their text."
+MISSING = "This picture is missing from our copy of the slides, and is plotted from their text."
 """What figures say in place of a source."""
 
 
@@ -49,7 +49,7 @@ def walk_chart(
         there is none), and delta (at epsilon 2 s / t).
     laws : sequence of str
         The two columns with the probabilities of z, one for each start.
-    t : float, the temperature at the beginning
+    t : float, the temperature that is chosen at the start
     sensitivity : float, s
     """
     law = encode("law", "nominal")

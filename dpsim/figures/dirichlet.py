@@ -33,9 +33,10 @@ def beta_densities(
     start : mapping, the value at which each control and `many` starts
     many : str
         The column of costs on the horizontal axis, which has a control too. It is
-        "rows" (of a matrix, which differ at once) or "N" (of records). If curves has
-        this column, the control offers the values in curves and changes the densities.
-        Then costs may contain further values, so that the curve becomes smooth.
+        "rows", the number of rows in which neighbours differ, or "N", the number of
+        records. If curves has this column, the control offers the values in curves and
+        changes the densities. Then costs may contain further values, which make the
+        curve smooth.
     every : str, optional
         A control. A thin curve of delta is plotted for each of its values, and a thick
         one for the chosen value.
@@ -120,7 +121,7 @@ def _densities(p: str, q: str) -> list[dict[str, Any]]:
 def _costs(
     costs: pd.DataFrame, many: str, options: Mapping[str, list[float]], every: str
 ) -> list[dict[str, Any]]:
-    """Return the curve of delta, with a dot and a number where the controls are."""
+    """Return the curve of delta, with a dot and a number at the chosen value."""
     powers = "datum.value < 1e-5 ? '10⁻⁶' : datum.value < 1e-3 ? '10⁻⁴' : datum.label"
     place = {
         "x": encode(

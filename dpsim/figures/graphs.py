@@ -42,10 +42,10 @@ def draw_automaton(
 ) -> pd.DataFrame:
     """Return the transitions that a policy can make from the start, and draw them.
 
-    Each circle is a state, and an accepting state has two circles. It contains the
+    Each state is a circle, or two circles if it is accepting. The circle contains the
     number of letters written, a bar, the number of mismatches and, if it matters, the
-    last letter. Below it, V is written in grey. Each arrow is a letter, beside which
-    its probability is written in vermilion.
+    last letter. Below the circle, V is written in grey. Each arrow is a letter, with
+    its probability in vermilion beside it.
 
     The columns of the returned table are position, mismatches, state, letter,
     next_mismatches, next_state, probability, words and next_words.

@@ -108,7 +108,7 @@ def size(columns: int, height: float) -> tuple[float, float]:
 def shorten(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with its floats rounded to six significant digits.
 
-    These are the numbers that its csv contains. Figures should be plotted from them,
+    A csv contains the numbers in this form. Figures should be plotted from them too,
     because the last digits of a float differ between processors and can change a pixel.
 
     Parameters
@@ -188,7 +188,7 @@ def draw_band(
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     """Put ticks at these values of a logarithmic axis, and write them as plain numbers.
 
-    If there is too little room for all of them, every second or third one is used.
+    If there is too little room for all of them, some are left out in equal steps.
 
     Parameters
     ----------

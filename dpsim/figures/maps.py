@@ -46,7 +46,7 @@ def compare_zones(
     group: ArrayLike,
     source: str,
 ) -> Any:
-    """Return maps of the true distribution and of what other distributions differ by.
+    """Return maps of the true distribution and of the differences of others from it.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def compare_zones(
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)
     shapes = zone_shapes(zones, group)
     changes = 100 * (rows / truth - 1)
-    scale = LogNorm(truth.min(), truth.max())
-    colours = choropleth(axes[0], shapes, truth, scale, "YlGnBu")
+    logarithmic = LogNorm(truth.min(), truth.max())
+    linear = Normalize(-PER_CENT, PER_CENT)
+    colours = choropleth(axes[0], shapes, truth, logarithmic, "YlGnBu")
     for ax, change, label in zip(axes[1:], changes, labels):
-        scale = Normalize(-PER_CENT, PER_CENT)
-        differences = choropleth(ax, shapes, change, scale, "PuOr_r")
+        differences = choropleth(ax, shapes, change, linear, "PuOr_r")
         ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
     scale_bar(axes[0], 2000, left=True)
     north = np.deg2rad(90.0 + UPRIGHT)
@@ -192,7 +192,8 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> Array:
     """Plot a walk from midpoint to midpoint of its segments, and return its line.
 
-    A further pass along a road is moved to the right, and arrows show the direction.
+    The line of a further pass along a road is moved to the right. Arrows show the
+    direction.
 
     Parameters
     ----------
@@ -265,9 +266,9 @@ def name_segments(
 ) -> None:
     """Write the number of each segment that a walk visits near the segment's midpoint.
 
-    It is written where it hides as little as possible of the texts and lines. The
-    layout of the figure must have been made before, because it determines the
-    distances.
+    Each number is written where it hides as little as possible of the texts and lines.
+    The layout of the figure must have been made before, because the distances depend on
+    it.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ TOLD = ("where", "quantity", "printed", "shown", "sentence")
 
 CLASSES = ["below 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100"]
 SHADES = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
-"""The colours of these classes on the map of Manhattan."""
+"""The classes of the map of Manhattan, and their colours."""
 
 ENDS = [
     {
@@ -151,9 +151,9 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     ----------
     zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame
-        The columns are mechanism, epsilon, zone, wrong (of 100,000 taxis, how many too
-        many or too few the zone has) and total (of 100,000 taxis, how many are in a
-        wrong zone).
+        The columns are mechanism, epsilon, zone, wrong (by how many of 100,000 taxis
+        the zone's private number differs from the true one) and total (how many of
+        100,000 taxis are in a wrong zone).
     """
     ways = list(shares["mechanism"].unique())
     epsilons = sorted(map(float, shares["epsilon"].unique()))
@@ -225,7 +225,7 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
 
 
 def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return a figure of the papers' errors, divided by those of other mechanisms.
+    """Return a figure that compares the papers' mechanisms with the best other ones.
 
     Parameters
     ----------
@@ -345,16 +345,14 @@ def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str,
         "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "label"}},
     }
-    layers = [dots, labels]
-    if kind != "no ratio":
-        at_1 = {
-            "transform": ENDS,
-            "mark": {"type": "rule", "color": "#aaa"},
-            "encoding": {
-                "x": {"datum": 1},
-                "y": y | {"field": "first"},
-                "y2": {"field": "last"},
-            },
-        }
-        layers = [at_1, *layers]
+    at_1 = {
+        "transform": ENDS,
+        "mark": {"type": "rule", "color": "#aaa"},
+        "encoding": {
+            "x": {"datum": 1},
+            "y": y | {"field": "first"},
+            "y2": {"field": "last"},
+        },
+    }
+    layers = [dots, labels] if kind == "no ratio" else [at_1, dots, labels]
     return {"title": kind, "width": width, "height": 600, "layer": layers}

@@ -45,7 +45,8 @@ MARKERS = {"permute-and-flip": "o", "exponential": "^"}
 def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
     """Return a chart of each mechanism's errors on a word, with a slider for epsilon.
 
-    A lower panel shows how many times as probable each release is as from another word.
+    A lower panel shows how many times as probable each release is from this word as
+    from another one.
 
     Parameters
     ----------
