@@ -302,9 +302,9 @@ def data(ctx: click.Context) -> Output:
     """
     if ctx.invoked_subcommand:
         return [], 0
-    from dpsim import datasets
+    from dpsim.datasets import tables
 
-    table = datasets.load_sources()
+    table = tables.load_sources()
     form = "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    sha256 {sha256}\n    {status}"
     lines = [form.format(**row) for row in table.to_dict("records")]
     return lines, int((table["status"] != "intact").any())
@@ -316,10 +316,9 @@ def fetch() -> Output:
 
     Then the notebooks about taxis can be run with `-p trips official`.
     """
-    from dpsim import datasets
     from dpsim.datasets import fetch as taxi
 
-    month = datasets.fetch_taxi_month(progress=sys.stderr.isatty())
+    month = taxi.fetch_taxi_month(progress=sys.stderr.isatty())
     return [
         f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected",
         f"    sha256 {month.sha256}",

@@ -1,5 +1,4 @@
 from .tables import (
-    load_sources as load_sources,
     load_grades as load_grades,
 )
 from .taxi import (
@@ -14,9 +13,6 @@ from .taxi import (
 )
 from .roads import (
     load_gainesville as load_gainesville,
-)
-from .fetch import (
-    fetch_taxi_month as fetch_taxi_month,
 )
 from . import (
     tables as tables,

@@ -1,5 +1,4 @@
-"""The official taxi month, which is downloaded once with pooch, verified by its number of rows, counted, and kept in
-build/."""
+"""Downloads the official month of taxi trips, verifies it and counts its trips."""
 
 from __future__ import annotations
 
@@ -16,31 +15,28 @@ URL = "https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.p
 SOURCE = (
     "NYC Taxi and Limousine Commission, trip record data, yellow taxis, January 2025"
 )
-GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"  # a git checksum is reported for the file, but no sha256
-ISLANDS = (
-    103,
-    104,
-    105,
-    153,
-    194,
-    202,
-)  # the zones of Manhattan that are not among the 63 in data/
+GIT_BLOB = "f89625da7c28878f7a2c190786325aeaefa5fb15"
+"""The git checksum that is reported for the file. No sha256 is reported."""
+ISLANDS = (103, 104, 105, 153, 194, 202)
+"""The zones of Manhattan that are not among the 63 in data/."""
 ENDS = ["PULocationID", "DOLocationID"]
-EXPECTED = (
-    3_475_226,
-    2_933_898,
-)  # all rows, and those with both ends in Manhattan's 69 zones
+"""The columns of the file with the two zones of a trip."""
+EXPECTED = (3_475_226, 2_933_898)
+"""The number of all rows, and of those with both ends in Manhattan's 69 zones."""
 
 
 class Month(NamedTuple):
-    """A month of trips that was fetched and counted.
+    """A downloaded month of trips, and its counts.
 
     Attributes
     ----------
-    file, counts : Path, the month as it was published, and the counts between zones
-    rows, manhattan, kept : int, all rows, those within Manhattan's 69 zones, those within the 63 that are counted
-    sha256 : str, of the file
-    blob_matches : bool, whether the file is the one whose checksum is recorded
+    file : Path, the file as TLC publishes it
+    counts : Path, the table of the counts between zones
+    rows : int, the number of all trips
+    manhattan : int, the number of trips within Manhattan's 69 zones
+    kept : int, the number of counted trips, which are those within the 63 zones
+    sha256 : str, the checksum of the file
+    blob_matches : bool, whether the file has the git checksum GIT_BLOB
     """
 
     file: Path
@@ -55,15 +51,16 @@ class Month(NamedTuple):
 def fetch_taxi_month(
     url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False
 ) -> Month:
-    """Return the month after it is downloaded (or found), verified, and counted into `counts_file`.
+    """Return the month, which is downloaded (unless it is there), verified and counted.
 
-    Raise ValueError if the month cannot be downloaded, is not a Parquet file with TLC's columns, or does not have the
-    expected numbers of rows. In these cases no counts are kept, and a wrong file is removed.
+    The counts are written to `counts_file`. Raise ValueError if the month cannot be
+    downloaded, is not a Parquet file with TLC's columns, or does not have the expected
+    numbers of rows. No counts are written then, and a wrong file is removed.
 
     Parameters
     ----------
-    url : str, where TLC publishes it
-    expected : tuple of int, the numbers of rows that it must hold, in all and within Manhattan
+    url : str, the address of the file
+    expected : tuple of int, the numbers of rows in all and within Manhattan
     progress : bool, whether to show the progress of the download
     """
     import pooch

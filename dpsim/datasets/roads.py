@@ -1,4 +1,4 @@
-"""The road network of Gainesville and the Markov chain made from its traffic counts."""
+"""The roads of Gainesville, and the Markov chain made from their traffic counts."""
 
 from __future__ import annotations
 
@@ -11,27 +11,32 @@ from dpsim.checks import Array, Integers, Mask
 from dpsim.datasets.tables import read_table
 from dpsim.numerics import simplex
 
-# The public minima of Fallin et al. 2023, Section V.
-ETA, ETA_BAR = 0.10, 0.051
+ETA = 0.10
+"""The public minimum of the protected entries (Fallin et al. 2023, Section V)."""
+ETA_BAR = 0.051
+"""The public minimum of the sum of the other entries of a row."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoadChain:
-    """A Markov chain over the n road segments around the University of Florida; n = 43, or 32 for the core.
+    """A Markov chain over n road segments around the University of Florida.
 
     Attributes
     ----------
-    segments : DataFrame, row i is state i
-        Columns segment, street, from_node, to_node, fdot_roadway, miles, aadt_2022 (vehicles per day).
-    intersections : DataFrame, columns node, name, lat, lon (degrees)
-    adjacency : bool array (n, n), True where the chain may go from i to j
-    traffic_matrix : ndarray, shape (n, n), P_ij proportional to the traffic of j over the j allowed from i; reversible
+    segments : DataFrame, whose row i describes state i
+        The columns are segment, street, from_node, to_node, fdot_roadway, miles and
+        aadt_2022 (vehicles per day).
+    intersections : DataFrame, with columns node, name, lat and lon (in degrees)
+    adjacency : bool array, shape (n, n), True where the chain may go from i to j
+    traffic_matrix : ndarray, shape (n, n), reversible
+        Where the chain may go from i to j, entry (i, j) is proportional to the traffic
+        of j.
     transition_matrix : ndarray, shape (n, n)
-        For the core, traffic_matrix with each row projected onto the domain with the minima ETA and ETA_BAR (no longer
-        reversible); otherwise traffic_matrix itself.
+        The traffic_matrix itself or, in the core, its rows projected onto the domain
+        with the minima ETA and ETA_BAR. The chain of the core is not reversible.
     trip : array of int
-        The sensitive trip: trip[0] is the start, and trip[1:] is the word of 14 letters (13 in the core, which lacks
-        the last segment).
+        The sensitive trip. It consists of the start and of a word of 14 segments, or of
+        13 in the core, which does not contain the last one.
     """
 
     segments: pd.DataFrame
@@ -43,15 +48,18 @@ class RoadChain:
 
 
 def load_gainesville(core: bool = False) -> RoadChain:
-    """Return the Gainesville chain with 43 segments (Benvenuti, Rao, Hale 2026), or its core with 32 (Fallin et al.
-    2023, V).
+    """Return the chain of 43 segments in Gainesville, or its core of 32 segments.
+
+    From a segment, the chain may go to each other segment that shares an intersection
+    with it. The whole chain stands in for that of Benvenuti, Rao, Hale 2026, and the
+    core for that of Fallin et al. 2023, Section V.
 
     Parameters
     ----------
     core : bool
-        False allows transitions to every other segment that shares an intersection. True also allows transitions to the
-        segment itself, so that each row has at least three entries, and projects each row (Euclidean, on its support)
-        onto the domain in which W_i holds all but the smallest entry.
+        Whether to return the core. In the core, the chain may also stay on a segment,
+        so that each row has at least three positive entries, of which all but the
+        smallest one are protected.
 
     Examples
     --------
@@ -71,14 +79,16 @@ def load_gainesville(core: bool = False) -> RoadChain:
     np.fill_diagonal(adjacency, core)
 
     traffic = segments["aadt_2022"].to_numpy(float)
-    flow = adjacency * traffic  # flow[i] sums to the traffic that can follow i
+    flow = adjacency * traffic
     matrix = flow / flow.sum(axis=1, keepdims=True)
     projected = matrix
     if core:
-        protected = simplex.protected_entries(matrix)
-        border = {"eta": ETA, "eta_bar": ETA_BAR}
         projected = simplex.project_to_bordered_simplex(
-            matrix, protected=protected, support=adjacency, **border
+            matrix,
+            eta=ETA,
+            eta_bar=ETA_BAR,
+            protected=simplex.protected_entries(matrix),
+            support=adjacency,
         )
     order = segments["trip_position"].dropna().sort_values().index
     return RoadChain(

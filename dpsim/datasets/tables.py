@@ -1,4 +1,4 @@
-"""The tables in data/, checked byte for byte when they are read."""
+"""Reads the tables in data/ and verifies their checksums."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dpsim import checks, paths
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table by its path in data/; raise ValueError if there is no data/ beside the
-    package."""
+    """Return the sha256 of every table by its path in data/.
+
+    Raise ValueError if there is no folder data/ beside the package.
+    """
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
@@ -24,8 +26,10 @@ def checksums() -> dict[str, str]:
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the contents of one table of data/, named by its path there. A wrong sha256 raises a ValueError that says
-    what to do."""
+    """Return the contents of a table, named by its path in data/.
+
+    If it cannot be read or its sha256 is wrong, a ValueError says how to restore it.
+    """
     recorded = checksums()
     checks.choice("name", name, recorded)
     remedy = f"restore it with `git checkout -- data/{name}`"
@@ -44,19 +48,20 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return one csv table of data/ after verifying its checksum."""
+    """Return a csv table of data/ after verifying its checksum."""
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
 def load_sources() -> pd.DataFrame:
-    """Return a table with a row for each table of data/, which says where it comes from and whether it is intact.
+    """Return where each table of data/ comes from, and whether it is intact.
 
-    The columns are file, contents, source, licence, sha256 (as recorded) and status, which is "intact" or says what is
-    wrong with the file and what to do. Raise ValueError if sources.csv itself, or the list of checksums, is missing or
-    damaged.
+    The columns are file, contents, source, licence, sha256 (as recorded) and status.
+    The status is "intact", or says what is wrong with the file and what to do. Raise
+    ValueError if sources.csv itself is damaged, or if it or the list of checksums is
+    missing.
 
-    >>> from dpsim import datasets
-    >>> set(datasets.load_sources()["status"])
+    >>> from dpsim.datasets import tables
+    >>> set(tables.load_sources()["status"])
     {'intact'}
     """
     sources = read_table("sources.csv")
@@ -66,7 +71,7 @@ def load_sources() -> pd.DataFrame:
 
 
 def _status(name: str) -> str:
-    """Return "intact", or what is wrong with a data file."""
+    """Return "intact", or what is wrong with a table of data/."""
     try:
         read_bytes(name)
     except ValueError as error:
@@ -75,7 +80,9 @@ def _status(name: str) -> str:
 
 
 def load_grades() -> pd.DataFrame:
-    """Return the grades of 98 students: columns grade (A, B, C, D, F), students (Benvenuti et al. 2026, Section 6.1).
+    """Return the grades that stand in for those of the class in Benvenuti et al. 2026.
+
+    The columns are grade (A, B, C, D or F) and students (their number).
 
     >>> from dpsim import datasets
     >>> int(datasets.load_grades()["students"].sum())

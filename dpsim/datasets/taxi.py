@@ -1,4 +1,4 @@
-"""Taxi trips between zones of Manhattan, and rules that merge zones."""
+"""Taxi trips between Manhattan's zones, and the rules by which zones are merged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ MERGE_RULES = ("fewest departures", "busiest neighbour", "rarest trip", "one by 
 
 
 def load_taxi_zones() -> Any:
-    """Return Manhattan's 63 taxi zones as a GeoDataFrame: zone (id, ascending), name, geometry (outline in degrees).
+    """Return Manhattan's 63 taxi zones as a GeoDataFrame, sorted by zone.
+
+    The columns are zone (TLC's number), name and geometry (the outline in degrees).
 
     >>> from dpsim import datasets
     >>> len(datasets.load_taxi_zones())
@@ -38,7 +40,9 @@ def load_taxi_zones() -> Any:
 
 
 def load_zone_adjacency() -> Mask:
-    """Return which zones touch, as a symmetric bool array of shape (63, 63) in the order of `load_taxi_zones`.
+    """Return which zones touch, as a symmetric bool array of shape (63, 63).
+
+    Its rows and columns are in the order of `load_taxi_zones`.
 
     >>> from dpsim import datasets
     >>> datasets.load_zone_adjacency().shape
@@ -54,22 +58,21 @@ def load_zone_adjacency() -> Mask:
 
 
 def counts_file() -> Path:
-    """Return the path of the counts between the 63 zones, with columns origin, destination, trips; git ignores it."""
+    """Return the path of the official counts, which git ignores."""
     return paths.build() / "data" / "yellow_2025-01_od.csv"
 
 
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
-    """Return the numbers of trips, which are whole and at least 0, as a table with columns origin, destination, trips
-    and a row for each pair of zones.
+    """Return the numbers of trips, in a table with columns origin, destination, trips.
 
     Parameters
     ----------
     source : {"surrogate", "official"} or path
-        "surrogate" for the table in data/ (see data/README.md; figures made from it say "surrogate"), "official" for
-        the month that `dpsim data fetch` has downloaded and counted (63 zones), or a csv, csv.gz or Parquet file with
-        the three columns. Other columns of the file are dropped, and zones may be integers or words. A ValueError is
-        raised for a missing column or label, a number of trips that is negative or not whole, a repeated pair, or a
-        table without rows.
+        "surrogate" is the stand-in in data/, and "official" is the month that `dpsim
+        data fetch` has downloaded. A path leads to a csv, csv.gz or Parquet file with
+        the three columns, in which zones are integers or words. It must have at least
+        one row, no empty label and no repeated pair, and its numbers of trips must be
+        whole and at least 0.
 
     Examples
     --------
@@ -115,7 +118,9 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
 
 
 def trips_label(source: str | os.PathLike[str]) -> str:
-    """Return the name of the trips of this source in figures and tables; only the stand-in is called a surrogate.
+    """Return the name of the trips of this source, for figures and tables.
+
+    Only the stand-in is called a surrogate.
 
     Parameters
     ----------
@@ -133,23 +138,21 @@ def trips_label(source: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return a table as it was written, so that labels in a text file stay text."""
+    """Return the three columns of a file. The labels in a text file stay text."""
     try:
         if path.suffix == ".parquet":
-            return pd.read_parquet(path).reset_index()[
-                TRIP_COLUMNS
-            ]  # its index may hold the zones
-        as_text = dict.fromkeys(ENDS, str)
-        return pd.read_csv(
-            path, dtype=as_text, keep_default_na=False, encoding="utf-8-sig"
-        )[TRIP_COLUMNS]
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        zlib.error,
-    ) as error:  # those of pandas and Arrow are ValueErrors
+            # The index may contain the zones.
+            table = pd.read_parquet(path).reset_index()
+        else:
+            table = pd.read_csv(
+                path,
+                dtype=dict.fromkeys(ENDS, str),
+                keep_default_na=False,
+                encoding="utf-8-sig",
+            )
+        return table[TRIP_COLUMNS]
+    # The errors of pandas and Arrow are ValueErrors.
+    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
         raise ValueError(
             f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
             f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
@@ -157,9 +160,10 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def known_zones(trips: pd.DataFrame) -> bool:
-    """Return whether all ends of the trips are among the 63 zones whose outlines and neighbours are known.
+    """Return whether all trips are between the 63 zones of `load_taxi_zones`.
 
-    Other zones can be counted and released, but neither shown on a map nor merged with their neighbours.
+    Other zones can be counted and released, but they can neither be shown on a map nor
+    merged.
 
     Parameters
     ----------
@@ -176,11 +180,13 @@ def known_zones(trips: pd.DataFrame) -> bool:
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
-    """Return the counts of trips from zones[i] to zones[j], shape (n, n), which are 0 for pairs without a row.
+    """Return the numbers of trips from zones[i] to zones[j] as a matrix, shape (n, n).
+
+    A pair without a row has the count 0.
 
     Parameters
     ----------
-    trips : DataFrame, as from `load_taxi_trips`, whose ends must all be among the zones
+    trips : DataFrame, as from `load_taxi_trips`, between zones in `zones` only
     zones : sequence of n distinct labels
 
     Examples
@@ -218,28 +224,32 @@ def merge_zones(
     *,
     rule: str = "fewest departures",
 ) -> tuple[Integers, Integers]:
-    """Join neighbouring zones, a pair at a time, until `target` groups are left.
+    """Merge groups of zones that touch, two at a time, until `target` groups are left.
 
-    Benvenuti et al. 2026, Supplement E, merge zones with little data into adjacent ones without giving the rule. The
-    default here is "fewest departures".
+    Benvenuti et al. 2026, Supplement E, merge zones that have little data, but the
+    paper does not state the rule.
 
     Parameters
     ----------
-    counts : array_like of int >= 0, shape (n, n), row = origin
-    adjacency : bool array (n, n), symmetric, True for zones that touch
+    counts : array_like of int, at least 0, shape (n, n), with the origins as rows
+    adjacency : bool array, shape (n, n), symmetric, True for zones that touch
     target : int, between the number of connected components of the adjacency and n
     rule : {"fewest departures", "busiest neighbour", "rarest trip", "one by one"}
-        With "fewest departures", the group with the fewest departures joins its neighbour with the fewest departures.
-        With "busiest neighbour", the same group joins its neighbour with the most departures. With "rarest trip", the
-        group with the smallest positive count, where epsilon is largest, joins its neighbour with the fewest
-        departures. With "one by one", the unmerged zone with the smallest positive count from it or to it joins the
-        neighbour that already holds the most zones. If counts are equal, the fewest departures decide, and then the
-        lowest zone.
+        With "fewest departures", the group with the fewest departures joins the
+        touching group with the fewest departures. With "busiest neighbour", the same
+        group joins the touching group with the most departures. With "rarest trip", the
+        group with the smallest positive count in its row, where epsilon is largest,
+        joins the touching group with the fewest departures. With "one by one", the
+        unmerged zone with the smallest positive count in its row or column joins the
+        touching group with the most zones. Among equal groups, the one with the fewest
+        departures is taken, and then the one with the lowest zone.
 
     Returns
     -------
-    merged : array of int, shape (target, target), summed counts between groups, including trips within a group
-    group : array of int, shape (n,), the group of each zone, 0..target-1 in the order of each group's lowest zone
+    merged : array of int, shape (target, target)
+        The counts between groups. The diagonal contains the trips within each group.
+    group : array of int, shape (n,), the group of each zone
+        The groups 0..target-1 are in the order of their lowest zones.
 
     Examples
     --------
@@ -263,17 +273,14 @@ def merge_zones(
         "target", target, connected_components(touches, directed=False)[0] or 1, n
     )
 
-    group = np.arange(n)  # each zone's group, named by its lowest zone
+    group = np.arange(n)  # the lowest zone of each zone's group
     for _ in range(n - target):
-        leaving, joined = _next_pair(merged, touches, group, rule)
-        low, high = sorted((leaving, joined))
-        for array in (
-            merged,
-            touches,
-        ):  # the row and column of the absorbed group must no longer count
+        low, high = sorted(_next_pair(merged, touches, group, rule))
+        for array in (merged, touches):
             array[low] += array[high]
             array[:, low] += array[:, high]
-            array[high], array[:, high] = 0, 0
+            array[high] = 0
+            array[:, high] = 0
         touches[low, low] = False
         group[group == high] = low
     alive, label = np.unique(group, return_inverse=True)
@@ -283,20 +290,24 @@ def merge_zones(
 def _next_pair(
     counts: Integers, touches: Mask, group: Integers, rule: str
 ) -> tuple[int, int]:
-    """Return the two groups to join next, among the groups that have a neighbour."""
+    """Return the two groups to merge next."""
     departures = counts.sum(axis=1)
     zones = np.bincount(group, minlength=len(counts))
     movable = np.flatnonzero(touches.any(axis=1))
     positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
-    rarest = positive.min(axis=1)
-    if rule == "one by one":
+    first = departures
+    if rule == "rarest trip":
+        first = positive.min(axis=1)
+    elif rule == "one by one":
         movable = movable[zones[movable] == zones[movable].min()]
-        rarest = np.minimum(rarest, positive.min(axis=0))
-    keys = [movable, departures[movable]] + (
-        [rarest[movable]] if rule in ("rarest trip", "one by one") else []
-    )
-    leaving = movable[np.lexsort(keys)[0]]
+        first = np.minimum(positive.min(axis=1), positive.min(axis=0))
+    order = np.lexsort((movable, departures[movable], first[movable]))
+    leaving = movable[order[0]]
     near = np.flatnonzero(touches[leaving])
-    sign = -1 if rule == "busiest neighbour" else 1
-    held = -zones[near] if rule == "one by one" else np.zeros(len(near))
-    return int(leaving), int(near[np.lexsort((near, sign * departures[near], held))[0]])
+    wanted = departures
+    if rule == "busiest neighbour":
+        wanted = -departures
+    elif rule == "one by one":
+        wanted = -zones
+    order = np.lexsort((near, departures[near], wanted[near]))
+    return int(leaving), int(near[order[0]])

@@ -1,4 +1,4 @@
-"""The common style of all figures, with maps, graphs, and interactive charts that need no running kernel."""
+"""The common style of figures, and functions that plot maps, graphs and charts."""
 
 import lazy_loader as _lazy
 

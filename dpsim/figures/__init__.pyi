@@ -1,10 +1,9 @@
 from .house_style import (
     style as style,
     size as size,
-    looks as looks,
     shorten as shorten,
-    add_band as add_band,
-    draw_means as draw_means,
+    draw_lines as draw_lines,
+    draw_band as draw_band,
     plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
@@ -20,8 +19,6 @@ from .house_style import (
     PUBLISHED as PUBLISHED,
     DASHES as DASHES,
     BOUND as BOUND,
-    BAND as BAND,
-    BANDED as BANDED,
 )
 from .maps import (
     compare_zones as compare_zones,
@@ -39,8 +36,6 @@ from .graphs import (
 from .explore import (
     Moving as Moving,
     embedded as embedded,
-    slider as slider,
-    note as note,
     save_moving as save_moving,
 )
 from .overview import (
@@ -64,7 +59,7 @@ from .data_driven_markov import (
 )
 from .permute_and_flip import (
     COLOURS as COLOURS,
-    neighbours as neighbours,
+    word_chart as word_chart,
     draw_drives as draw_drives,
     draw_errors as draw_errors,
 )
@@ -74,6 +69,7 @@ from .mdp_policy_synthesis import (
     draw_plans as draw_plans,
     plan_chart as plan_chart,
     draw_values as draw_values,
+    draw_cost as draw_cost,
 )
 from .boltzmann_histograms import (
     walk_chart as walk_chart,

@@ -1,9 +1,9 @@
-"""Drawings of histograms that wander: the toy's walks, the candidate move, releases, and pairs of chains."""
+"""The figures of the notebook `boltzmann_histograms`: walks, candidate moves, releases
+and pairs of chains."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +12,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from dpsim.figures.explore import Moving, embedded, note, slider
+from dpsim.figures.explore import Moving, embedded, encode, note, radio, slider
 from dpsim.figures.house_style import (
     DASHES,
     OTHER,
@@ -26,31 +26,34 @@ from dpsim.figures.house_style import (
 )
 
 WALKS = {
-    "bins": (PAPER, -0.12, "o", "walk that draws pairs of bins"),
-    "individual": (OTHER, 0.12, "^", "walk that draws people"),
+    "bins": (PAPER, -0.12, "o", "walk that samples pairs of bins"),
+    "individual": (OTHER, 0.12, "^", "walk that samples people"),
 }
-"""The colour, the shift, the marker and the label of the walks that differ in who
-moves."""
+"""The colour, the horizontal shift, the marker and the label of each kind of walk."""
 STEPS = (1, 10, 100, 1000, 10_000)
-MISSING = "Our copy of the slides lacks this picture, so it is plotted from their text."
+"""The ticks of the axes of steps."""
+MISSING = "This picture is missing from our copy of the slides, and is plotted from their text."
+"""What figures say in place of a source."""
 
 
 def walk_chart(
     table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: float
 ) -> Moving:
-    """Return the chart of two walks from neighbouring histograms, step by step.
+    """Return a chart of two walks from neighbouring histograms, with a slider for k.
 
     Parameters
     ----------
     table : DataFrame
-        The columns t, k, z, those named in laws (the probabilities of z from each
-        start), odds (the largest factor, 0 if there is none), and delta at epsilon 2 s / t.
-    laws : sequence of str, the two columns of probabilities
-    t : float, the temperature that is shown first
+        The columns are t, k (the number of steps), z (a histogram), those named in
+        laws, odds (the largest factor by which a release changes the odds, or 0 if
+        there is none), and delta (at epsilon 2 s / t).
+    laws : sequence of str
+        The two columns with the probabilities of z, one for each start.
+    t : float, the temperature that is chosen at the start
     sensitivity : float, s
     """
-    law = {"field": "law", "type": "nominal"}
-    look = {"domain": list(laws), "range": [PAPER, OTHER]}
+    law = encode("law", "nominal")
+    colours = {"domain": list(laws), "range": [PAPER, OTHER]}
     bars = {
         "transform": [{"fold": list(laws), "as": ["law", "probability"]}],
         "mark": "bar",
@@ -61,14 +64,13 @@ def walk_chart(
                 "title": "published histogram",
                 "axis": {"labelAngle": 0},
             },
-            "y": {
-                "field": "probability",
-                "type": "quantitative",
-                "scale": {"domain": [0, 1]},
-            },
+            "y": encode("probability", scale={"domain": [0, 1]}),
             "xOffset": law,
-            "color": law
-            | {"scale": look, "legend": {"title": None, "orient": "right"}},
+            "color": {
+                **law,
+                "scale": colours,
+                "legend": {"title": None, "orient": "right"},
+            },
         },
     }
     told = (
@@ -81,15 +83,10 @@ def walk_chart(
         f"' at ε = 2s/t = ' + format({2 * sensitivity:g} / datum.t, '.3~r')"
     )
     last = int(table["k"].max())
-    radio = {
-        "input": "radio",
-        "options": table["t"].unique().tolist(),
-        "name": "temperature t ",
-    }
     spec = {
         "params": [
             slider("k", "steps k ", last, 0, last, 1),
-            {"name": "t", "value": t, "bind": radio},
+            radio("t", "temperature t ", t, table["t"].unique().tolist()),
         ],
         **embedded(table),
         "transform": [{"filter": "datum.k == k && datum.t == t"}],
@@ -110,12 +107,14 @@ def walk_chart(
 
 
 def draw_candidates(truth: ArrayLike, table: pd.DataFrame) -> Figure:
-    """Return a candidate move, and the stationary distributions of two ways to choose it.
+    """Return Figure 2: a candidate move, and the two stationary distributions.
 
     Parameters
     ----------
-    truth : array_like of int (bins,), the histogram before the move
-    table : DataFrame, columns z, "pair of bins" and "individual"
+    truth : array_like of int, shape (bins,), the histogram before the move
+    table : DataFrame
+        The columns are z (a histogram), "pair of bins" and "individual" (its
+        probabilities, depending on how the candidate is chosen).
     """
     counts = np.asarray(truth)
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.6), width_ratios=[1.2, 1])
@@ -142,18 +141,17 @@ def draw_candidates(truth: ArrayLike, table: pd.DataFrame) -> Figure:
     )
     left.set_xticks(range(counts.size), [f"bin {i + 1}" for i in range(counts.size)])
     left.set(ylabel="people", ylim=(0, counts.max() * 1.2), title="one person moves")
-    tidy = table.rename(columns={"individual": "person"})
-    tidy = tidy.melt("z", var_name="drawn", value_name="probability")
+    tidy = table.rename(columns={"individual": "person"}).melt("z")
     sns.barplot(
         tidy,
         y="z",
-        x="probability",
-        hue="drawn",
+        x="value",
+        hue="variable",
         palette=[PAPER, OTHER],
         saturation=1,
         ax=right,
     )
-    right.legend(loc="lower right", title="drawn is a")
+    right.legend(loc="lower right", title="the walk samples a")
     right.set(ylabel="", xlabel="probability at $t=10$", xlim=(0, 0.55))
     right.set_title("stationary distributions")
     return fig
@@ -164,14 +162,15 @@ def draw_samples(
     table: pd.DataFrame,
     printed: Mapping[float, ArrayLike] | None = None,
 ) -> Figure:
-    """Return the means and nine tenths of the releases of each walk beside the truth.
+    """Return Figure 3: the releases of each walk, beside the truth.
 
     Parameters
     ----------
-    truth : array_like of int (n,)
+    truth : array_like of int, shape (n,)
     table : DataFrame
-        The columns t, "who moves", bin, mean, quantile_05 and quantile_95.
-    printed : mapping of t to array_like (releases, n), optional: published releases
+        The columns are t, "who moves", bin, mean, quantile_05 and quantile_95.
+    printed : mapping, optional
+        For each t the releases that the slides report, shape (releases, n).
     """
     counts = np.asarray(truth)
     bins = np.arange(counts.size)
@@ -180,10 +179,9 @@ def draw_samples(
         ax.bar(bins, counts, color=TRUE, alpha=0.12, width=0.94, label="truth")
         for who, rows in part.groupby("who moves"):
             colour, shift, marker, label = WALKS[who]
-            ax.vlines(
-                bins + shift, rows.quantile_05, rows.quantile_95, color=colour, lw=1.5
-            )
-            ax.plot(bins + shift, rows["mean"], marker, ms=4, color=colour, label=label)
+            x = bins + shift
+            ax.vlines(x, rows.quantile_05, rows.quantile_95, color=colour, lw=1.5)
+            ax.plot(x, rows["mean"], marker, ms=4, color=colour, label=label)
         if printed is not None:
             samples = np.asarray(printed[t])
             ax.plot(
@@ -192,7 +190,7 @@ def draw_samples(
                 "D",
                 ms=4,
                 mew=1,
-                label="printed",
+                label="reported",
                 mfc="w",
                 mec=PUBLISHED,
             )
@@ -206,25 +204,26 @@ def draw_samples(
 
 
 def draw_two_chains(table: pd.DataFrame) -> Figure:
-    """Return the running means of two chains, their difference, and the step at which
-    a rule stops them.
+    """Return Figure 4: the running means of two chains, and their difference Y.
 
     Parameters
     ----------
-    table : DataFrame, columns t, k, mean_1, mean_2, expected, Y and stop
+    table : DataFrame
+        The columns are t, k, mean_1, mean_2, expected, Y and stop (the step at which
+        the rule stops the chains).
     """
     fig, axes = plt.subplots(
         2, 2, figsize=size(2, 3.6), sharex=True, height_ratios=[1.5, 1]
     )
-    lines = {
-        "mean_1": (PAPER, "chain 1"),
-        "mean_2": (OTHER, "chain 2"),
-        "expected": (OURS, "expected (exact)"),
-    }
+    lines = (
+        ("mean_1", PAPER, "chain 1"),
+        ("mean_2", OTHER, "chain 2"),
+        ("expected", OURS, "expected (exact)"),
+    )
     for (top, bottom), (t, part) in zip(axes.T, table.groupby("t")):
-        for name, (colour, label) in lines.items():
-            dashes = DASHES[colour] or (None, None)
-            top.plot(part.k, part[name], color=colour, dashes=dashes, label=label)
+        for column, colour, label in lines:
+            dashes = DASHES[colour]
+            top.plot(part.k, part[column], color=colour, dashes=dashes, label=label)
         bottom.axhline(0, color="0.6", lw=0.8)
         bottom.plot(part.k, part.Y, color=TRUE)
         for ax in (top, bottom):
@@ -244,36 +243,38 @@ def draw_two_chains(table: pd.DataFrame) -> Figure:
 def draw_replications(
     table: pd.DataFrame, tolerance: float, drawn: Mapping[str, str]
 ) -> Figure:
-    """Return the differences of many pairs of chains, and how many are close at the end.
+    """Return Figure 5: the differences of many pairs of chains.
 
     Parameters
     ----------
     table : DataFrame
-        The columns "who moves", t, k, replication and share_sampled, the difference as
-        a share of the expected objective.
-    tolerance : float, the share up to which two chains are close
-    drawn : mapping, what each walk draws, in words
+        The columns are "who moves", t, k, replication and share_sampled (the difference
+        as a share of the expected objective).
+    tolerance : float, the largest share for which two chains are called close
+    drawn : mapping, the words for each kind of walk in the titles
     """
     fig, axes = plt.subplots(2, 2, figsize=size(2, 3.8), sharex=True, sharey=True)
     for ax, ((who, t), part) in zip(axes.flat, table.groupby(["who moves", "t"])):
         lines = part.pivot(index="k", columns="replication", values="share_sampled")
         close = lines.iloc[-1].abs() <= tolerance
         ax.axhspan(-tolerance, tolerance, color="0.88", lw=0)
-        for kept, label, marker in ((True, "close", "o"), (False, "not close", "^")):
-            some = lines.loc[:, close == kept]
-            look: dict[str, Any] = {"color": "#56a0d8" if kept else PAPER}
-            ax.plot(some.index, some, lw=0.6 if kept else 0.9, **look)
+        for label, chosen, colour, width, marker in (
+            ("close", close, "#56a0d8", 0.6, "o"),
+            ("not close", ~close, PAPER, 0.9, "^"),
+        ):
+            some = lines.loc[:, chosen]
+            ax.plot(some.index, some, lw=width, color=colour)
             ax.plot(
-                [lines.index[-1]] * some.shape[1],
+                np.full(some.shape[1], lines.index[-1]),
                 some.iloc[-1],
                 marker,
                 label=label,
+                color=colour,
                 ms=5,
                 mec="w",
                 mew=0.5,
                 zorder=4,
                 clip_on=False,
-                **look,
             )
         ax.set(xscale="log", ylim=(-0.8, 0.8))
         ax.set_title(

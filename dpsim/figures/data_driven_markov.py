@@ -1,4 +1,4 @@
-"""Drawings of the notebook `data_driven_markov`: Figures 1, 3 and 4 of Benvenuti et al. 2026."""
+"""Figures 1, 3 and 4 of the notebook `data_driven_markov` (Benvenuti et al. 2026)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim.figures.house_style import (
-    BAND,
     OURS,
     PAPER,
     PUBLISHED,
+    draw_band,
     mark_published,
     mark_source,
     size,
@@ -19,25 +19,24 @@ from dpsim.figures.house_style import (
 
 
 def draw_grades(values: pd.DataFrame, source: str) -> Figure:
-    """Return Figure 1: the mean divergence of private grades, and the promised delta.
+    """Return Figure 1: the divergence of private grades, and the promised delta.
 
     Parameters
     ----------
-    values : DataFrame
-        Rows by growing epsilon; columns epsilon, delta_upper, kl_theorem2,
-        kl_corollary1, kl_empirical, kl_standard_error.
+    values : DataFrame, sorted by epsilon
+        The columns are epsilon, delta_upper, kl_theorem2, kl_corollary1, kl_empirical
+        and kl_standard_error.
     source : str, the source of the data
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.9))
     x = values["epsilon"]
     mean = values["kl_empirical"]
-    spread = 2 * values["kl_standard_error"]
     left.plot(
         x, values["kl_corollary1"], "--", color=PAPER, label="Corollary 1 (bound)"
     )
     left.plot(x, values["kl_theorem2"], color=OURS, label="Theorem 2 (exact)")
     left.plot(x, mean, ".", ms=3, color=PAPER, label="mean of releases")
-    left.fill_between(x, mean - spread, mean + spread, color=PAPER, **BAND)
+    draw_band(left, x, mean, values["kl_standard_error"], PAPER)
     mark_published(left, 2.255, 0.103, "(2.255, 0.103)", offset=(30, 22))
     left.set(xlabel=r"promised $\epsilon$", ylim=(0, None))
     left.set_ylabel(r"$\mathbb{E}\,\mathcal{K}(C\,\|\,\tilde C)$ (nats)")
@@ -57,22 +56,21 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
 
     Parameters
     ----------
-    table : DataFrame
-        Rows by growing epsilon; columns epsilon, tv_mean, tv_standard_error, tv_theorem4.
+    table : DataFrame, sorted by epsilon
+        The columns are epsilon, tv_mean, tv_standard_error and tv_theorem4.
     source : str, the source of the data
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.7))
+    epsilon = table["epsilon"]
     mean = table["tv_mean"]
-    spread = 2 * table["tv_standard_error"]
     label = "total variation of the\nstationary distribution"
     for ax in (left, right):
-        ax.plot(table["epsilon"], mean, color=PAPER)
+        ax.plot(epsilon, mean, color=PAPER)
         ax.set(xlabel=r"promised $\epsilon$", ylabel=label)
-    epsilon = table["epsilon"]
-    left.fill_between(epsilon, mean - spread, mean + spread, color=PAPER, **BAND)
+    draw_band(left, epsilon, mean, table["tv_standard_error"], PAPER)
     mark_published(left, 3.73, 0.017, "(3.73, 0.017)", offset=(18, 10))
     left.set_ylim(min(0.01, 0.97 * mean.min()), max(0.0185, 1.03 * mean.max()))
-    right.plot(table["epsilon"], table["tv_theorem4"], "--", color=PAPER)
+    right.plot(epsilon, table["tv_theorem4"], "--", color=PAPER)
     x, low, high = table.loc[len(table) // 2, ["epsilon", "tv_mean", "tv_theorem4"]]
     arrow = {"arrowstyle": "<->", "color": "0.4"}
     right.annotate("", (x, high), (x, low), arrowprops=arrow)
@@ -87,30 +85,34 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
 
 
 def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
-    """Return Figure 4: the relative error of a sampled delta against the number of draws.
+    """Return Figure 4: the relative error of a sampled delta.
 
     Parameters
     ----------
     table : DataFrame
-        Columns delta, draws, error_mean, error_standard_error, error_exact.
-    names : dict of two, what the legend says of each value in the column delta
+        The columns are delta, draws, error_mean, error_standard_error and error_exact.
+    names : dict, the words of the legend for each of the two values of delta
     """
     fig, ax = plt.subplots(figsize=size(2, 2.9))
-    looks = ("o", "-", PAPER), ("s", "--", "0.35")
-    for (label, name), (marker, dash, colour) in zip(names.items(), looks):
-        part = table[table["delta"] == label]
-        spread = 2 * part["error_standard_error"]
+    styles = ("o", "-", PAPER), ("s", "--", "0.35")
+    for (delta, name), (marker, dashes, colour) in zip(names.items(), styles):
+        part = table[table["delta"] == delta]
         ax.errorbar(
             part["draws"],
             part["error_mean"],
-            spread,
+            2 * part["error_standard_error"],
             fmt=marker,
             ms=3,
             color=colour,
             label=f"sampled, δ = {name}",
         )
-        exact = part["error_exact"]
-        ax.plot(part["draws"], exact, dash, color=OURS, label=f"exact, δ = {name}")
+        ax.plot(
+            part["draws"],
+            part["error_exact"],
+            dashes,
+            color=OURS,
+            label=f"exact, δ = {name}",
+        )
     ax.axhline(0.01, color=PUBLISHED, lw=0.8)
     ax.text(110, 0.0092, "published: below this at $10^6$", va="top", color="0.3")
     ax.set(

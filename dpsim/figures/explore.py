@@ -1,5 +1,4 @@
-"""Interactive charts that need no running kernel, written as Vega-Lite with controls
-and embedded numbers, together with static images of them."""
+"""Interactive charts in Vega-Lite that need no running kernel, and images of them."""
 
 from __future__ import annotations
 
@@ -18,20 +17,19 @@ from dpsim import files
 from dpsim.figures.house_style import save_table
 
 SCALE = 2
-"""How many pixels the static image has, in each direction, for each pixel of the
-chart."""
+"""The size of the image relative to that of the chart, in each direction."""
 
 WIDTH = 720
-"""The width of a chart in pixels. A chart is as wide as the text, like a figure of two
-columns on its page."""
+"""The width of a chart in pixels, which is that of the text."""
 
 MOST_BYTES = 1_000_000
-"""The largest size of a chart in bytes, so that a page that shows it stays below 1.5
-MB, including Vega itself."""
+"""The largest size of a chart in bytes. A page with such a chart and with Vega stays
+below 1.5 MB."""
 
-INK, LINES = "black", "#888"
-"""The colours of a chart's texts and of its axes. A dark theme would make both white,
-on our white background."""
+INK = "black"
+"""The colour of texts. A dark theme would make them white on a white background."""
+LINES = "#888"
+"""The colour of axes."""
 
 TEXTS = {
     "labelFontSize": 12,
@@ -59,7 +57,7 @@ LOOK = {
     },
     "text": {"color": INK},
 }
-"""The look of all charts. Its font comes with matplotlib."""
+"""The configuration of all charts. The font comes with matplotlib."""
 
 
 class Moving:
@@ -68,22 +66,20 @@ class Moving:
 
     Parameters
     ----------
-    spec : dict, Vega-Lite, whose parameters are bound to inputs and whose numbers are
-        all in `datasets`
-    alt_text : str, a sentence that describes the chart, for readers who do not see it
+    spec : dict
+        The specification in Vega-Lite. All numbers of the chart are in its `datasets`.
+    alt_text : str, a description of the chart for readers who do not see it
     """
 
     def __init__(self, spec: dict[str, Any], alt_text: str) -> None:
-        schema = {
+        self.spec: dict[str, Any] = {
             "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
             "config": LOOK,
-        }
-        about = {
             "usermeta": {"embedOptions": {"actions": False}},
             "description": alt_text,
             "background": "white",
+            **spec,
         }
-        self.spec: dict[str, Any] = schema | about | spec
         self.alt_text = alt_text
 
     @functools.cached_property
@@ -95,25 +91,23 @@ class Moving:
         return bytes(vl_convert.vegalite_to_png(self.spec, scale=SCALE))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both forms, because JupyterLab draws the chart, but other programs show the image."""
+        """Return the chart for JupyterLab, and an image for other programs."""
         still = io.BytesIO()
-        text = {"text/plain": self.alt_text}
         Image.open(io.BytesIO(self.png)).reduce(SCALE).save(still, "png")
         return {
             "application/vnd.vegalite.v5+json": self.spec,
             "image/png": still.getvalue(),
-            **text,
+            "text/plain": self.alt_text,
         }, {}
 
 
 def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> None:
-    """Write output/name.json (the chart), .png (its initial state) and .csv (its
-    numbers), or nothing if output is "".
+    """Write a chart to output/name.json, its image to .png and its numbers to .csv.
 
     Parameters
     ----------
     moving : Moving, of at most a million bytes
-    name, data, output : as in `save`
+    name, data, output : as in `figures.save`
     """
     if not output:
         return
@@ -129,22 +123,21 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
 
 def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any]:
-    """Return the encoding of a column of a chart's table, with further keywords of
-    Vega-Lite, for example its title."""
+    """Return the encoding of a column, with further properties such as its title."""
     return {"field": field, "type": kind, **look}
 
 
 def note(
     words: str, by: Sequence[str], means: Sequence[str] = (), **mark: Any
 ) -> dict[str, Any]:
-    """Return a layer of a chart that writes one text for each group of its rows.
+    """Return a layer of a chart that writes a text for each group of its rows.
 
     Parameters
     ----------
     words : str, an expression of Vega over the fields of `by` and `means`
-    by, means : sequence of str, the fields that define the groups, and fields that are
-        averaged over each group
-    mark : keywords of the text, for example its place
+    by : sequence of str, the fields that define the groups
+    means : sequence of str, the fields that are averaged over each group
+    mark : the properties of the text, for example its place
     """
     averages = [{"op": "mean", "field": field, "as": field} for field in means] or [
         {"op": "count", "as": "rows"}
@@ -162,17 +155,19 @@ def note(
 def slider(
     name: str, label: str, value: float, low: float, high: float, step: float
 ) -> dict[str, Any]:
-    """Return a parameter of a chart that a slider sets.
+    """Return a parameter of a chart that the reader sets with a slider.
 
     Parameters
     ----------
-    name, label : str, its name in expressions, and the text beside the slider
-    value, low, high, step : float, its value at the start, its limits, and its step
+    name : str, the parameter's name in expressions
+    label : str, the text beside the slider
+    value : float, the value at the start
+    low, high, step : float, the limits of the slider and its step
 
     Examples
     --------
-    >>> from dpsim import figures
-    >>> figures.slider("k", "k ", 10, 1, 100, 1)["bind"]["max"]
+    >>> from dpsim.figures import explore
+    >>> explore.slider("k", "k ", 10, 1, 100, 1)["bind"]["max"]
     100
     """
     control = {"input": "range", "min": low, "max": high, "step": step, "name": label}
@@ -182,22 +177,19 @@ def slider(
 def radio(
     name: str, label: str, value: float, options: Sequence[float]
 ) -> dict[str, Any]:
-    """Return a parameter of a chart, like that of `slider`, that radio buttons set,
-    with a button for each option."""
-    return {
-        "name": name,
-        "value": value,
-        "bind": {"input": "radio", "options": options, "name": label},
-    }
+    """Return a parameter of a chart like that of `slider`, but with radio buttons."""
+    control = {"input": "radio", "options": options, "name": label}
+    return {"name": name, "value": value, "bind": control}
 
 
 def embedded(table: pd.DataFrame) -> dict[str, Any]:
-    """Return the keys `datasets` and `data` of a chart of this table. The table is
-    stored as text, which takes a fifth of the space that its rows would take.
+    """Return the keys `datasets` and `data` for a chart of this table.
+
+    The table is stored as text, which takes a fifth of the space of a list of rows.
 
     Parameters
     ----------
-    table : DataFrame, tidy: a row for each mark and a column for each field
+    table : DataFrame, in tidy form
 
     Examples
     --------
@@ -206,9 +198,8 @@ def embedded(table: pd.DataFrame) -> dict[str, Any]:
     >>> figures.embedded(pd.DataFrame({"x": [1, 2]}))["datasets"]["table"]
     'x\\n1\\n2\\n'
     """
-    parse = {
-        str(column): "number" for column in table.select_dtypes("number")
-    }  # otherwise 10 would be sorted before 2
+    # As text, 10 would be sorted before 2.
+    parse = {str(column): "number" for column in table.select_dtypes("number")}
     text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     return {
         "datasets": {"table": text},

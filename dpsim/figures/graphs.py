@@ -1,9 +1,4 @@
-"""Drawn graphs: the modified Hamming automaton with its policy, and the transitions of
-a small chain.
-
-The layout follows the meaning of the states, with letters written from left to right.
-The functions draw on given matplotlib axes, which are hidden and get equal scales.
-"""
+"""Drawings of two kinds of graphs: the modified Hamming automaton, and small chains."""
 
 from __future__ import annotations
 
@@ -23,13 +18,18 @@ from dpsim.figures.house_style import OURS, PAPER, SMALL
 State = tuple[int, int, Hashable]
 Policy = Mapping[State, Mapping[tuple[State, Hashable], float]]
 
-NODE, INNER = (
-    25.0,
-    21.0,
-)  # diameters of a state and of the second circle of an accepting one, in points
-WIDTH, HEIGHT = 1.6, 0.65  # distance between neighbouring states, in units of the axes
-ASIDE = 1.5  # the height, as a multiple of HEIGHT, where states have last letters, because arrows cross there
-BEND = 0.13  # bow of arrows that join the same two states, as a share of their length
+NODE = 25.0
+"""The diameter of a state, in points."""
+INNER = 21.0
+"""The diameter of the second circle of an accepting state, in points."""
+WIDTH = 1.6
+"""The distance between columns of states."""
+HEIGHT = 0.65
+"""The distance between the states of a column."""
+ASIDE = 1.5
+"""The factor of HEIGHT for states with a last letter, because their arrows cross."""
+BEND = 0.13
+"""How far arrows between the same two states are bent, as a share of their length."""
 
 
 def draw_automaton(
@@ -40,26 +40,28 @@ def draw_automaton(
     *,
     highlight: Sequence[Hashable] = (),
 ) -> pd.DataFrame:
-    """Return the transitions that a policy reaches from the start state, beginning with
-    the first letter, and draw them.
+    """Return the transitions that a policy can make from the start, and draw them.
 
-    Their columns are position, mismatches, state, letter, next_mismatches, next_state,
-    probability, words, next_words. Each circle is a state. It contains the numbers of
-    letters written and of mismatches, separated by a bar, and below them the last
-    letter if it matters. The accepting states have two circles. The grey number below
-    each circle is V, the number of words that are still open. Each arrow is a letter,
-    with its probability in vermilion.
+    Each state is a circle, or two circles if it is accepting. The circle contains the
+    number of letters written, a bar, the number of mismatches and, if it matters, the
+    last letter. Below the circle, V is written in grey. Each arrow is a letter, with
+    its probability in vermilion beside it.
+
+    The columns of the returned table are position, mismatches, state, letter,
+    next_mismatches, next_state, probability, words and next_words.
 
     Parameters
     ----------
-    ax : Axes
+    ax : Axes, which is hidden and gets equal scales
     V : mapping
-        The number of words still open in each state (letters written, mismatches, last
-        letter; "" over an alphabet).
-    mu : mapping, the probability of each (next state, letter) in each state that is not
-        accepting
+        The number of words that can still be written from each state. A state consists
+        of the letters written, the mismatches and the last letter ("" over an
+        alphabet).
+    mu : mapping
+        The probability of each (next state, letter), for each state that does not
+        accept.
     start : state
-    highlight : sequence of letters, a word whose path is drawn thick, in blue
+    highlight : sequence of letters, a word whose path is plotted in thick blue arrows
     """
     edges = _edges_from(mu, start)
     places = _places({start, *(after for _, _, after, _ in edges)})
@@ -73,20 +75,15 @@ def draw_automaton(
                 f"highlight must be a word that the automaton writes, got {highlight!r}"
             )
         state = following[path[-1]]
-    for state, letter, after, probability in edges:
+    for state, letter, after, p in edges:
         beside = [edge[1] for edge in edges if (edge[0], edge[2]) == (state, after)]
         bend = BEND * (2 * beside.index(letter) - len(beside) + 1)
-        _arrow(ax, places[state], places[after], bend, (state, letter) in path)
-        chance = Fraction(probability).limit_denominator(V[state])
-        _label(
-            ax,
-            places[state],
-            places[after],
-            bend,
-            0.26 if after[2] else 0.5,
-            f"{letter}",
-            f"{chance}",
-        )
+        tail = places[state]
+        head = places[after]
+        _arrow(ax, tail, head, bend, (state, letter) in path)
+        probability = Fraction(p).limit_denominator(V[state])
+        along = 0.26 if after[2] else 0.5
+        _label(ax, tail, head, bend, along, f"{letter}", f"{probability}")
     for node, place in places.items():
         name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
         _circle(ax, place, name, accepting=node not in mu, linespacing=1.05)
@@ -114,29 +111,27 @@ def draw_chain(
 
     Parameters
     ----------
-    ax : Axes
-    adjacency : array_like, shape (m, m), 0 on the diagonal, and non-zero where the
-        chain may go from row to column
-    places, labels : array_like, shape (m, 2), the centres of the circles, and m str,
-        their short names
+    ax : Axes, which is hidden and gets equal scales
+    adjacency : array_like, shape (m, m)
+        It is 0 on the diagonal, and positive where the chain may go from row to column.
+    places : array_like, shape (m, 2), the centres of the circles
+    labels : sequence of m str, the short names of the states
     """
     feasible = np.asarray(adjacency) > 0
     centres = np.asarray(places)
     for source, target in np.argwhere(feasible):
-        _arrow(
-            ax,
-            centres[source],
-            centres[target],
-            BEND if feasible[target, source] else 0.0,
-        )
+        bend = BEND if feasible[target, source] else 0.0
+        _arrow(ax, centres[source], centres[target], bend)
     for place, label in zip(centres, labels):
         _circle(ax, place, label)
     _frame(ax, centres, 0.35 * float(np.ptp(centres, axis=0).max()))
 
 
 def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, float]]:
-    """Return the edges (state, letter, next state, probability) that lead on from the
-    start."""
+    """Return all edges (state, letter, next state, probability) that can be reached.
+
+    They are in the order of their positions.
+    """
     edges: list[tuple[State, Hashable, State, float]] = []
     states = [start]
     while states:
@@ -151,23 +146,23 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
 
 
 def _places(states: Collection[State]) -> dict[State, Array]:
-    """Return the places of the states. The number of letters written grows to the
-    right. In each column the states with the fewest mismatches are at the top; the
-    states are spaced evenly or, over an alphabet, according to their number of
-    mismatches."""
+    """Return the places of the states, in a column for each number of letters written.
+
+    In each column, the states with the fewest mismatches are at the top. Over an
+    alphabet, the height of a state is given by its number of mismatches.
+    """
     places = {}
     for position in {state[0] for state in states}:
         column = [state for state in states if state[0] == position]
-        for rank, state in enumerate(
-            sorted(column, key=lambda state: (state[1], str(state[2])))
-        ):
+        column.sort(key=lambda state: (state[1], str(state[2])))
+        for rank, state in enumerate(column):
             level = ASIDE * ((len(column) - 1) / 2 - rank) if state[2] else -state[1]
             places[state] = np.array([WIDTH * position, HEIGHT * level])
     return places
 
 
 def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> None:
-    """Draw an arrow between two states, bowed by `bend`."""
+    """Draw an arrow between two states that is bent by `bend`."""
     arrow = FancyArrowPatch(
         tail,
         head,
@@ -190,16 +185,15 @@ def _label(
     bend: float,
     along: float,
     letter: str,
-    chance: str,
+    probability: str,
 ) -> None:
-    """Write a letter and its probability on a bowed arrow, at the fraction `along` of
-    the way to its head."""
+    """Write a letter and its probability on an arrow, at the share `along` of its way."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head
     texts: list[Any] = [
         TextArea(letter, textprops={"fontsize": SMALL}),
-        TextArea(chance, textprops={"fontsize": SMALL, "color": OURS}),
+        TextArea(probability, textprops={"fontsize": SMALL, "color": OURS}),
     ]
     packed = HPacker(children=texts, pad=0, sep=2)
     around = {"facecolor": "white", "edgecolor": "none"}
@@ -207,17 +201,30 @@ def _label(
 
 
 def _circle(
-    ax: Any, place: Array, name: str, accepting: bool = False, **look: Any
+    ax: Any,
+    place: Array,
+    name: str,
+    accepting: bool = False,
+    linespacing: float | None = None,
 ) -> None:
-    """Draw a state, with a second circle if it is accepting, and with keywords of its
-    text."""
+    """Draw a state, with a second circle if it is accepting."""
     ax.plot(*place, "o", ms=NODE, mfc="white", mec="black", mew=0.8, zorder=5)
     if accepting:
         ax.plot(*place, "o", ms=INNER, mfc="none", mec="black", mew=0.6, zorder=5)
-    ax.text(*place, name, ha="center", va="center", fontsize=SMALL, zorder=6, **look)
+    ax.text(
+        *place,
+        name,
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        linespacing=linespacing,
+        zorder=6,
+    )
 
 
 def _frame(ax: Any, places: Array, margin: float) -> None:
-    low, high = places.min(axis=0) - margin, places.max(axis=0) + margin
+    """Hide the axes, and give them equal scales and limits around these places."""
+    low = places.min(axis=0) - margin
+    high = places.max(axis=0) + margin
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.set_axis_off()

@@ -1,5 +1,4 @@
-"""Maps of Manhattan's taxi zones, and of the roads of Gainesville with walks on them,
-in metres of the UTM zones."""
+"""Maps of Manhattan's taxi zones, and of Gainesville's roads with walks on them."""
 
 from __future__ import annotations
 
@@ -24,15 +23,18 @@ from dpsim.datasets.roads import RoadChain
 from dpsim.figures.house_style import SMALL, size
 
 UPRIGHT = 29.0
-"""The rotation, in degrees, that sets Manhattan's avenues upright."""
+"""The rotation of the map, in degrees, after which Manhattan's avenues are vertical."""
 PER_CENT = 20.0
-"""The largest difference on the scale, in both directions. A larger one has the colour
-of the nearer end."""
+"""The largest difference on the scale. A larger one has the same colour as this one."""
 
-WIDEST = 5.0  # points, for the segment with the most traffic
-ASIDE = 60.0  # metres by which each further pass along a road is moved to the right of its direction
+WIDEST = 5.0
+"""The width, in points, of the segment with the most traffic."""
+ASIDE = 60.0
+"""The distance, in metres, between the lines of two passes along the same road."""
 HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
+"""The white edge around the names of segments."""
 SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
+"""The directions from a segment in which its name may be written."""
 
 
 def compare_zones(
@@ -44,47 +46,42 @@ def compare_zones(
     group: ArrayLike,
     source: str,
 ) -> Any:
-    """Return a figure of the true distribution and, beside it, the difference of each
-    of the others from it.
+    """Return maps of the true distribution and of the differences of others from it.
 
     Parameters
     ----------
-    zones, group : outlines, as in `datasets.load_taxi_zones`, and the group 0..m-1 of
-        each
-    true : array_like, shape (m,), positive: a probability of each group, drawn on a
-        logarithmic scale
-    others : array_like, shape (r, m)
-        Distributions to compare with it. Their differences from `true` are drawn in per
-        cent of it, on a linear scale from -20 % to 20 %.
-    labels : sequence of r str
+    zones : GeoDataFrame, from `datasets.load_taxi_zones`
+    true : array_like, shape (m,), the positive probability of each group of zones
+        The scale of its colours is logarithmic.
+    others : array_like, shape (r, m), the other distributions
+        Their differences from the true one are shown in per cent of it, on a linear
+        scale from -20 % to 20 %.
+    labels : sequence of r str, their names
+    group : array_like of int, the group 0..m-1 of each zone
     source : str, the text under the figure, from `datasets.trips_label`
     """
     truth = np.asarray(true)
     rows = np.asarray(others)
     fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
-    fig.get_layout_engine().set(
-        rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0
-    )  # room for the colour bars
+    # This leaves room for the colour bars.
+    fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)
     shapes = zone_shapes(zones, group)
     changes = 100 * (rows / truth - 1)
-    colours = choropleth(
-        axes[0], shapes, truth, norm=LogNorm(truth.min(), truth.max()), cmap="YlGnBu"
-    )
+    logarithmic = LogNorm(truth.min(), truth.max())
+    linear = Normalize(-PER_CENT, PER_CENT)
+    colours = choropleth(axes[0], shapes, truth, logarithmic, "YlGnBu")
     for ax, change, label in zip(axes[1:], changes, labels):
-        differences = choropleth(
-            ax, shapes, change, norm=Normalize(-PER_CENT, PER_CENT), cmap="PuOr_r"
-        )
+        differences = choropleth(ax, shapes, change, linear, "PuOr_r")
         ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
     scale_bar(axes[0], 2000, left=True)
     north = np.deg2rad(90.0 + UPRIGHT)
-    arrow = {"arrowstyle": "<|-", "lw": 0.8, "color": "black"}
     axes[0].annotate(
         "N",
         (0.92, 0.84),
         (26 * np.cos(north), 26 * np.sin(north)),
         "axes fraction",
         textcoords="offset points",
-        arrowprops=arrow,
+        arrowprops={"arrowstyle": "<|-", "lw": 0.8, "color": "black"},
         fontsize=SMALL,
         ha="center",
         va="center",
@@ -93,7 +90,8 @@ def compare_zones(
     middle = (1 + share) / 2
     fig.text(share / 2, 0.97, "true", ha="center")
     fig.text(middle, 0.97, "private minus true", ha="center")
-    # 0.0302: at 0.03 an edge of a colour lies half-way between pixels, where processors differ
+    # At 0.03 in place of 0.0302, the edge of a colour would lie half-way between two
+    # pixels, where the results of processors differ.
     below = fig.colorbar(
         colours,
         cax=fig.add_axes((0.0302, 0.145, share - 0.04, 0.016)),
@@ -117,10 +115,12 @@ def compare_zones(
 
 
 def zone_shapes(zones: Any, group: ArrayLike) -> Any:
-    """Return the outlines, in metres, of the groups 0..m-1 of the zones, turned by
-    UPRIGHT about their centre."""
-    # In metres of UTM zone 18N. Each outline was simplified by itself, which left gaps between neighbours; closing gaps
-    # below 40 m joins them.
+    """Return the outlines of the groups 0..m-1 of the zones as a GeoSeries.
+
+    They are in metres of UTM zone 18N and rotated by UPRIGHT about their common centre.
+    """
+    # Each outline in data/ was simplified by itself, which left gaps between zones that
+    # touch. Gaps of less than 40 m are closed here.
     wide = geopandas.GeoDataFrame(
         geometry=zones.geometry.to_crs("EPSG:32618").buffer(20)
     )
@@ -129,10 +129,15 @@ def zone_shapes(zones: Any, group: ArrayLike) -> Any:
     return shapes.rotate(UPRIGHT, origin=((west + east) / 2, (south + north) / 2))
 
 
-def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
-    """Draw one value for each outline of `zone_shapes`, with norm and cmap, and return
-    the input of a colour bar."""
-    paths = []  # because GeoPandas' own plot would draw the whole figure again for every map
+def choropleth(
+    ax: Any, shapes: Any, values: ArrayLike, norm: Normalize, cmap: str
+) -> PathCollection:
+    """Fill each outline of `zone_shapes` with the colour of its value.
+
+    Return the outlines, of which ``fig.colorbar`` can make a colour bar. GeoPandas' own
+    method would render the whole figure for each map.
+    """
+    paths = []
     for shape in shapes:
         rings = [
             ring
@@ -142,14 +147,15 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
         paths.append(
             Path.make_compound_path(*(Path(ring.coords, closed=True) for ring in rings))
         )
-    drawn = PathCollection(
+    outlines = PathCollection(
         paths,
         array=np.asarray(values, float),
+        norm=norm,
+        cmap=cmap,
         edgecolor="0.45",
         linewidth=0.25,
-        **look,
     )
-    outlines = ax.add_collection(drawn)
+    ax.add_collection(outlines)
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set_axis_off()
@@ -157,16 +163,18 @@ def choropleth(ax: Any, shapes: Any, values: ArrayLike, **look: Any) -> Any:
 
 
 def draw_network(ax: Any, chain: RoadChain) -> None:
-    """Draw the segments of the chain as straight grey lines, as wide as their
+    """Plot the segments as straight grey lines whose widths are proportional to their
     traffic."""
     ends = segment_ends(chain)
     traffic = chain.segments["aadt_2022"].to_numpy(float)
-    widths = WIDEST * traffic / traffic.max()
-    ax.add_collection(
-        LineCollection(
-            list(ends), linewidths=widths, colors="0.78", capstyle="round", zorder=1
-        )
+    roads = LineCollection(
+        list(ends),
+        linewidths=WIDEST * traffic / traffic.max(),
+        colors="0.78",
+        capstyle="round",
+        zorder=1,
     )
+    ax.add_collection(roads)
     ax.plot(
         *np.unique(ends.reshape(-1, 2), axis=0).T,
         "o",
@@ -179,50 +187,67 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
     ax.set_aspect("equal")
     ax.margins(0.08)
     ax.set_axis_off()
-    scale_bar(ax, 1000)
 
 
-def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
-    """Draw a walk from midpoint to midpoint of its segments through the intersections,
-    on a map of the network.
+def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> Array:
+    """Plot a walk from midpoint to midpoint of its segments, and return its line.
 
-    An open circle marks the start, and a filled square marks the end. Each further pass
-    along a road is moved aside. The states have shape (steps + 1,) and lie in 0..n-1.
-    Consecutive states are equal or share an intersection.
+    The line of a further pass along a road is moved to the right. Arrows show the
+    direction.
+
+    Parameters
+    ----------
+    ax : Axes, with the map of `draw_network`
+    chain : RoadChain
+    states : array_like of int, shape (steps + 1,), in 0..n-1
+        Consecutive states are equal or share an intersection.
+    colour : str
     """
     stops = walk_stops(chain, states)
     passes = list[tuple[float, ...]]()
-    corners = stops[:1]
+    corners = [stops[0]]
     for tail, head in pairwise(stops):
-        there, back = (*tail, *head), (*head, *tail)
+        there = (*tail, *head)
+        back = (*head, *tail)
         earlier = [one for one in passes if one in (there, back)]
         passes.append(there)
         lane = earlier.count(there) + (earlier[:1] == [back])
         reach = head - tail
         aside = ASIDE * lane * np.array([reach[1], -reach[0]]) / np.hypot(*reach)
         corners += [tail + aside, head + aside]
-    style = {
-        "arrowstyle": "-|>,head_length=0.35,head_width=0.18",
-        "color": colour,
-        "lw": 0,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    for tail, head in zip(
-        corners[3::4], corners[4::4]
-    ):  # the heads end early, so that they do not overlap at the nodes
-        ax.annotate("", tail + 0.72 * (head - tail), tail, arrowprops=style, zorder=5)
+    # An arrow ends before the intersection, so that arrows do not overlap there.
+    for tail, head in zip(corners[3::4], corners[4::4]):
+        ax.annotate(
+            "",
+            tail + 0.72 * (head - tail),
+            tail,
+            arrowprops={
+                "arrowstyle": "-|>,head_length=0.35,head_width=0.18",
+                "color": colour,
+                "lw": 0,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+            zorder=5,
+        )
     line = np.array(corners)
-    ax.plot(
-        *line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4, label="walk"
-    )
+    ax.plot(*line.T, color=colour, lw=1.4, solid_joinstyle="round", zorder=4)
+    mark_ends(ax, line, colour, 3.2)
+    return line
+
+
+def mark_ends(ax: Any, line: Array, colour: str, end_size: float) -> None:
+    """Mark the start of a line with an open circle, and the end with a square."""
     ax.plot(*line[0], "o", ms=5.5, mfc="white", mec=colour, mew=1.2, zorder=7)
-    ax.plot(*line[-1], "s", ms=3.2, color=colour, zorder=8)
+    ax.plot(*line[-1], "s", ms=end_size, color=colour, zorder=8)
 
 
-def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
-    """Return the points that a walk passes: the middle of each segment, and in between the
-    intersection that it shares with the next one."""
+def walk_stops(chain: RoadChain, states: ArrayLike) -> Array:
+    """Return the points that a walk passes, in metres, shape (points, 2).
+
+    They are the midpoint of each segment, and between two of them the intersection that
+    both segments share.
+    """
     visited = np.asarray(states).tolist()
     ends = segment_ends(chain)
     middle = ends.mean(axis=1)
@@ -233,19 +258,24 @@ def walk_stops(chain: RoadChain, states: ArrayLike) -> list[Array]:
                 end for end in ends[before] if (end == ends[after]).all(axis=1).any()
             ]
             stops += [shared[0], middle[after]]
-    return stops
+    return np.array(stops)
 
 
 def name_segments(
     ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False
 ) -> None:
-    """Write the number of each segment that a walk visits near the middle of the
-    segment, where it covers as little as possible of the texts and lines. With
-    `repeats` it is followed by how often the walk visits the segment, if this is more
-    than once.
+    """Write the number of each segment that a walk visits near the segment's midpoint.
 
-    The layout of the figure must have been made, because it determines the distances in
-    points.
+    Each number is written where it hides as little as possible of the texts and lines.
+    The layout of the figure must have been made before, because the distances depend on
+    it.
+
+    Parameters
+    ----------
+    ax : Axes, with the map of `draw_network` and its walk
+    chain, states, colour : as in `draw_walk`
+    repeats : bool
+        Whether the number of visits follows, if it is larger than 1.
     """
     point = ax.figure.dpi / 72
     frame = shapely.box(*ax.bbox.extents)
@@ -262,57 +292,50 @@ def name_segments(
         if text.get_text()
     ]
     visits = Counter(np.asarray(states).tolist())
-    visited = list(visits)
-    middle = segment_ends(chain)[visited].mean(axis=1)
-    for state, place, anchor in zip(visited, middle, ax.transData.transform(middle)):
-        name = (
-            f"{state} ({visits[state]}×)"
-            if repeats and visits[state] > 1
-            else f"{state}"
-        )
+    middle = segment_ends(chain)[list(visits)].mean(axis=1)
+    anchors = ax.transData.transform(middle)
+    for (state, count), place, anchor in zip(visits.items(), middle, anchors):
         text = ax.annotate(
-            name, place, (0, 0), textcoords="offset points", ha="center", va="center"
+            f"{state} ({count}×)" if repeats and count > 1 else f"{state}",
+            place,
+            (0, 0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=SMALL,
+            color=colour,
+            path_effects=HALO,
+            zorder=9,
         )
-        text.set(fontsize=SMALL, color=colour, path_effects=HALO, zorder=9)
         half = text.get_window_extent().size / 2
         choices = []
         for distance, side in product((4.0, 8.0, 14.0, 20.0), SIDES):
-            moved = np.array(side) * (
-                point * distance * (0.7 if all(side) else 1.0) + half
-            )
-            low, high = (
-                anchor + moved - half - 0.7 * point,
-                anchor + moved + half + 0.7 * point,
-            )
+            reach = point * distance * (0.7 if all(side) else 1.0)
+            moved = np.array(side) * (reach + half)
+            low = anchor + moved - half - 0.7 * point
+            high = anchor + moved + half + 0.7 * point
             box = shapely.box(*low, *high)
             clashes = shapely.intersects(taken, box).sum() + (not frame.contains(box))
-            hidden = shapely.length(
-                shapely.clip_by_rect(ink, *low, *high)
-            ).sum()  # pixels of lines
-            choices.append(
-                (400.0 * clashes + hidden / 3 + distance / 2, *moved / point, box)
-            )
-        _, *best, box = min(choices, key=lambda choice: choice[0])
-        text.set_position(best)
+            hidden = shapely.length(shapely.clip_by_rect(ink, *low, *high)).sum()
+            badness = 400.0 * clashes + hidden / 3 + distance / 2
+            choices.append((badness, moved / point, box))
+        _, offset, box = min(choices, key=lambda choice: choice[0])
+        text.set_position(offset)
         taken.append(box)
 
 
 def segment_ends(chain: RoadChain) -> Array:
-    """Return the two ends of each segment in metres, shape (n, 2, 2)."""
+    """Return the two ends of each segment, in metres of UTM 17N, shape (n, 2, 2)."""
     lon, lat, nodes = (chain.intersections[name] for name in ("lon", "lat", "node"))
     points = geopandas.GeoSeries.from_xy(lon, lat, index=nodes, crs="EPSG:4326")
-    places = points.to_crs("EPSG:32617").get_coordinates()  # UTM zone 17N
-    return np.stack(
-        [
-            places.loc[chain.segments[end]].to_numpy()
-            for end in ("from_node", "to_node")
-        ],
-        axis=1,
-    )
+    places = points.to_crs("EPSG:32617").get_coordinates()
+    start = places.loc[chain.segments["from_node"]].to_numpy()
+    end = places.loc[chain.segments["to_node"]].to_numpy()
+    return np.stack([start, end], axis=1)
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
-    """Add a scale bar of this number of metres in a lower corner."""
+    """Plot a scale bar of this number of metres at the lower right or left."""
     ax.autoscale_view()
     west, east = ax.get_xlim()
     low, high = ax.get_ylim()

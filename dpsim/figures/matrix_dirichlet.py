@@ -1,10 +1,8 @@
-"""Drawings of `notebooks/matrix_dirichlet.ipynb`: the walks over a map, and the error of a private matrix's stationary
-distribution."""
+"""Figures 1 and 2 of the notebook `matrix_dirichlet` (Fallin et al. 2023)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,18 +23,20 @@ from dpsim.figures.house_style import (
 from dpsim.figures.maps import draw_network, draw_walk, name_segments, scale_bar
 
 FIRST, LAST = 0.5, 9.0
-"""Where the axis of epsilon in Fallin et al.'s Figure 2 begins and ends."""
+"""The ends of the axis of epsilon in the paper's Figure 2."""
 
-MARGIN = 260.0  # metres around the walks on the maps of Figure 1
+MARGIN = 260.0
+"""The distance, in metres, from the walks to the edge of a map in Figure 1."""
 
 
 def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
-    """Return a figure with Figure 1: each walk on a map of the streets around it, and a table of all steps.
+    """Return Figure 1: a map of each walk, and a table of all steps.
 
     Parameters
     ----------
     roads : RoadChain
-    walks : DataFrame, a column `step` and one for each walk, the true one first, of states 0..n-1
+    walks : DataFrame
+        The columns are step and the states (0..n-1) of each walk, the true one first.
     source : str, the source of the data
     """
     names = [name for name in walks if name != "step"]
@@ -48,22 +48,13 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     )
     table = axes.pop("table")
     colours = dict.fromkeys(names, PAPER) | {names[0]: TRUE}
+    corners = []
     for ax, name in zip(axes.values(), names):
         draw_network(ax, roads)
-        for whole in (ax.lines[-1], *ax.texts):  # the scale of the whole map
-            whole.remove()
-        draw_walk(ax, roads, walks[name], colour=colours[name])
+        corners.append(draw_walk(ax, roads, walks[name], colour=colours[name]))
         ax.text(0.24, 0.95, name, transform=ax.transAxes, va="top", color=colours[name])
-    corners = np.concatenate(
-        [
-            line.get_xydata()
-            for ax in axes.values()
-            for line in ax.lines
-            if _is_walk(line)
-        ]
-    )
-    low = corners.min(axis=0) - MARGIN
-    high = corners.max(axis=0) + MARGIN
+    low = np.concatenate(corners).min(axis=0) - MARGIN
+    high = np.concatenate(corners).max(axis=0) + MARGIN
     for ax in axes.values():
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     scale_bar(axes[0], 500)
@@ -73,14 +64,8 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     for column, name in enumerate(["step", *names]):
         colour = colours.get(name, "0.35")
         place = max(column, 0.4 + 0.6 * column)  # the first two columns are narrower
-        table.text(
-            place,
-            1.2,
-            name.replace(", ", ",\n"),
-            color=colour,
-            ha="center",
-            va="center",
-        )
+        head = name.replace(", ", ",\n")
+        table.text(place, 1.2, head, color=colour, ha="center", va="center")
         for step, street in enumerate(walks[name]):
             moved = column > 1 and street != true.iloc[step]
             box = {
@@ -105,10 +90,6 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     return fig
 
 
-def _is_walk(line: Any) -> bool:
-    return str(line.get_label()) == "walk"
-
-
 def stationary_errors(
     P: ArrayLike,
     private: ArrayLike,
@@ -117,16 +98,19 @@ def stationary_errors(
     least_k: float,
     printed: Sequence[tuple[float, float]],
     source: str,
-) -> Any:
-    """Return a figure with Figure 2 (the error of the stationary distribution against epsilon) beside two heatmaps.
+) -> Figure:
+    """Return Figure 2: the error of the stationary distribution, beside two heatmaps.
 
     Parameters
     ----------
-    P, private : array_like, shape (n, n), true matrix and a private version
-    table : DataFrame, rows by growing k; columns k, mean_of_norms, standard_error, theorem3, epsilon_b<b> for each b
+    P, private : array_like, shape (n, n), the true matrix and a private version of it
+    table : DataFrame, sorted by k
+        The columns are k, mean_of_norms, standard_error, theorem3 and, for each b,
+        epsilon_b<b>.
     widths : sequence of two floats, the paper's b and another reading of it
-    least_k : float, the smallest k that Assumption 2 allows; the curves are thin below it
-    printed : sequence of (epsilon, error), as the paper reports them
+    least_k : float
+        The smallest k that Assumption 2 allows. The curves are thin where k is smaller.
+    printed : sequence of two pairs (epsilon, error) that the paper reports
     source : str, the source of the data
     """
     fig, axes = plt.subplot_mosaic("TE;PE", figsize=size(2, 3.8), width_ratios=[1, 2.2])
@@ -143,32 +127,31 @@ def stationary_errors(
         axes[place].set(title=title, xticks=[], yticks=[])
         axes[place].spines[:].set(visible=True, color="0.7")
     fig.colorbar(image, ax=[axes["T"], axes["P"]], shrink=0.5, pad=0.03)
-    allowed = table[table.k >= least_k * (1 - 1e-5)]  # k has six digits
+    allowed = table[table.k >= least_k * (1 - 1e-5)]  # because k has six digits
     error = axes["E"]
     curves = []
     others = []
     for b, marks, colour in zip(widths, ("o-", "^:"), (PAPER, "#56B4E9")):
-        shown = table.assign(epsilon=table[f"epsilon_b{b:g}"]).query(
-            f"epsilon <= {1.01 * LAST}"
-        )
+        shown = table.assign(epsilon=table[f"epsilon_b{b:g}"])
+        shown = shown[shown.epsilon <= 1.01 * LAST]
         part = shown[shown.k >= allowed.k.min()]
-        bars = error.errorbar(
-            part.epsilon,
-            part.mean_of_norms,
-            2 * part.standard_error,
-            fmt=marks,
-            color=colour,
-            label=f"$b={b:g}$",
+        curves.append(
+            error.errorbar(
+                part.epsilon,
+                part.mean_of_norms,
+                2 * part.standard_error,
+                fmt=marks,
+                color=colour,
+                label=f"$b={b:g}$",
+            )
         )
-        curves.append(bars)
         broken = shown[(shown.k <= allowed.k.min()) & (shown.epsilon >= 0.99 * FIRST)]
-        if len(broken) > 1:  # the last of them is the first that is allowed
-            words = f"$b={b:g}$, $k<{least_k:g}$:\nAssumption 2 broken"
+        if len(broken) > 1:  # the last of these points is allowed and joins the curves
             others += error.plot(
                 broken.epsilon,
                 broken.mean_of_norms,
                 marks,
-                label=words,
+                label=f"$b={b:g}$, $k<{least_k:g}$:\nAssumption 2 broken",
                 color=colour,
                 lw=0.7,
                 ms=3,
@@ -179,15 +162,13 @@ def stationary_errors(
     for point, offset in zip(printed, ((-8, -62), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     others += error.plot(
-        [], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper"
+        [], [], "D", mfc="none", mec=PUBLISHED, label="reported in the paper"
     )
     low, high = allowed.theorem3.min(), allowed.theorem3.max()
     words = f"The bound of Theorem 3, {low:.0f} to {high:.0f},\nis far above this axis."
     error.text(0.98, 0.5, words, transform=error.transAxes, ha="right")
-    error.set(
-        xlabel=r"$\epsilon$ of Theorem 1", ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$"
-    )
-    error.set(xlim=(0, 1.03 * LAST), ylim=(0, None))
+    error.set(xlabel=r"$\epsilon$ of Theorem 1", xlim=(0, 1.03 * LAST))
+    error.set(ylabel=r"$\mathbb{E}\,\|\pi-\tilde\pi\|_1$", ylim=(0, None))
     error.legend(handles=curves + others, loc="upper right")
     mark_source(fig, source)
     return fig

@@ -1,4 +1,5 @@
-"""Drawings of decision processes: the values of private plans, and the model of four startups."""
+"""The figures of the notebook `mdp_policy_synthesis`: the values of private plans, and
+the model of four startups."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from dpsim.checks import Array
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
@@ -16,52 +18,41 @@ from dpsim.figures.house_style import (
     OTHER,
     OURS,
     PAPER,
+    SMALL,
     TRUE,
     mark_source,
     plain_ticks,
     size,
 )
 
-VALUES: dict[str, dict[str, Any]] = {
-    "optimistic": {
-        "ls": "--",
-        "color": PAPER,
-        "ecolor": "#7FB8D8",
-        "label": "the paper's bounds",
-    },
-    "private": {"ls": "-", "color": PAPER, "label": "in the private model"},
-    "true": {"ls": "-", "color": TRUE, "label": "in the true model"},
-    "pessimistic": {"ls": "--", "color": PAPER, "ecolor": "#7FB8D8"},
-}
-"""The look of each of a policy's four values in a figure, and its label."""
 K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
-"""Where the axes of k have ticks, in plain numbers."""
+"""The ticks of the axes of k."""
 
 
 def draw_plans(table: pd.DataFrame) -> Figure:
-    """Return Figure 1 of Gohari, Hale, Topcu 2020: a policy's values in two examples (a, b), and the cost of privacy
-    (c).
+    """Return Figure 1 of Gohari, Hale, Topcu 2020.
+
+    It shows a policy's values in two examples (a, b), and the cost of privacy (c).
 
     Parameters
     ----------
-    table : DataFrame, columns example, k and, for each name in VALUES and for cost, <name>_mean and <name>_sd
+    table : DataFrame
+        The column example, and the columns of `draw_values` and `draw_cost`.
     """
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
     for ax, marker, (name, part) in zip(
         axes, "os", table.groupby("example", sort=False)
     ):
         draw_values(ax, part, f"value, {name}")
-        cost = {"label": f"c: {name}", "marker": marker, "mfc": "w", "color": PAPER}
-        draw_values(axes[2], part, "cost of privacy", {"cost": cost})
+        draw_cost(axes[2], part, marker, f"c: {name}")
     axes[2].set_ylim(0, None)
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
-    lines, names = (
-        a + c for a, c in zip(*(ax.get_legend_handles_labels() for ax in axes[[0, 2]]))
-    )
+    values, value_names = axes[0].get_legend_handles_labels()
+    costs, cost_names = axes[2].get_legend_handles_labels()
     fig.legend(
-        lines,
-        names,
+        values + costs,
+        value_names + cost_names,
         loc="outside upper left",
         ncols=5,
         columnspacing=1.2,
@@ -74,122 +65,174 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def draw_values(
-    ax: Any,
-    table: pd.DataFrame,
-    label: str,
-    looks: Mapping[str, Mapping[str, Any]] = VALUES,
-) -> None:
-    """Draw means against k, with one standard deviation as bars, by default those of a policy's four values.
+def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
+    """Plot the four values of a policy against k.
+
+    The points are means, and the bars extend one standard deviation to either side.
 
     Parameters
     ----------
     ax : Axes
-    table : DataFrame, columns k and, for each name in looks, <name>_mean and <name>_sd
+    table : DataFrame
+        The column k, and <name>_mean and <name>_sd for the names optimistic, private,
+        true and pessimistic.
     label : str, the label of the values
-    looks : mapping, for each name the keywords of its line
     """
-    for name, look in looks.items():
-        ax.errorbar(
-            table["k"],
-            table[f"{name}_mean"],
-            table[f"{name}_sd"],
-            lw=1,
-            elinewidth=0.6,
-            capsize=1.5,
-            **look,
-        )
-    ax.set(xscale="log", xlabel="$k$", ylabel=label)
+    _draw_means(ax, table, "optimistic", "--", "the paper's bounds", bars="#7FB8D8")
+    _draw_means(ax, table, "private", "-", "in the private model")
+    _draw_means(ax, table, "true", "-", "in the true model", colour=TRUE)
+    _draw_means(ax, table, "pessimistic", "--", bars="#7FB8D8")
+    ax.set_ylabel(label)
+
+
+def draw_cost(
+    ax: Any, table: pd.DataFrame, marker: str, label: str | None = None
+) -> None:
+    """Plot the cost of privacy against k, with bars as in `draw_values`.
+
+    Parameters
+    ----------
+    ax : Axes
+    table : DataFrame, with the columns k, cost_mean and cost_sd
+    marker : str
+    label : str, optional, the words of the legend
+    """
+    _draw_means(ax, table, "cost", f"{marker}-", label)
+    ax.set_ylabel("cost of privacy")
+
+
+def _draw_means(
+    ax: Any,
+    table: pd.DataFrame,
+    name: str,
+    marks: str,
+    label: str | None = None,
+    *,
+    colour: str = PAPER,
+    bars: str | None = None,
+) -> None:
+    """Plot <name>_mean against k, with bars of <name>_sd in the colour `bars`."""
+    ax.errorbar(
+        table["k"],
+        table[f"{name}_mean"],
+        table[f"{name}_sd"],
+        fmt=marks,
+        color=colour,
+        ecolor=bars,
+        label=label,
+        lw=1,
+        mfc="w",
+        elinewidth=0.6,
+        capsize=1.5,
+    )
+    ax.set(xscale="log", xlabel="$k$")
     plain_ticks(ax.xaxis, K_TICKS)
 
 
 def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
-    """Return a chart with a slider for k. It shows the distribution of a private probability, and how often the plan
-    made from this probability runs the machine.
+    """Return a chart of a private probability and of the plan made from it.
 
     Parameters
     ----------
     table : DataFrame
-        Columns k (a grid), epsilon, low and high (the ends of a bin), true and neighbour (the probability that the draw
-        is in the bin, for the true and for the neighbouring probability), true_runs and neighbour_runs (the probability
-        that the plan runs the machine).
-    run_if : float, the end of a bin; the plan runs the machine if the draw is to the right of it
-    k : float, the start of the slider
+        The columns are k, epsilon, low and high (the ends of a bin), true and neighbour
+        (the probability that the draw is in the bin, for the true probability and for
+        its neighbour), true_runs and neighbour_runs (the probability that the plan runs
+        the machine).
+    run_if : float, the end of a bin
+        The plan runs the machine if the draw is larger.
+    k : float, the value at which the slider starts
     """
     grid = sorted(map(float, table["k"].unique()))
     steady = {"minExtent": 40}
     x = encode(
-        "low", title=f"probability drawn; beyond {run_if:g} the plan runs the machine"
+        "low", title=f"sampled probability; beyond {run_if:g} the plan runs the machine"
     )
     y = encode("true", title="probability of a bin", axis=steady)
-    colour = {
-        "condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER},
-        "value": "#bbb",
-    }
     bars = {
-        "x": x,
-        "x2": {"field": "high"},
-        "y": y,
-        "y2": {"datum": 0},
-        "color": colour,
-    }
-    steps = {"type": "line", "interpolate": "step-after", "color": TRUE}
-    room = [
-        {"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}
-    ]  # the axis ends above every bar
-    odds = "max(datum.true_runs / datum.neighbour_runs, (1 - datum.neighbour_runs) / (1 - datum.true_runs))"
-    says = "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f') + ' for the draw, '"
-    says += f" + format(ceil(100 * log({odds})) / 100, '.2f') + ' for the plan, which is right in '"
-    says += " + format(100 * datum.true_runs, '.0f') + '% of the draws.'"
-    above = [
-        {"mark": "bar", "encoding": bars},
-        {"mark": steps, "encoding": {"x": x, "y": y | {"field": "neighbour"}}},
-        {
-            "mark": {"type": "point", "opacity": 0},
-            "transform": room,
-            "encoding": {"y": y | {"field": "room"}},
+        "mark": "bar",
+        "encoding": {
+            "x": x,
+            "x2": {"field": "high"},
+            "y": y,
+            "y2": {"datum": 0},
+            "color": {
+                "condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER},
+                "value": "#bbb",
+            },
         },
-        note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10),
-    ]
+    }
+    steps = {
+        "mark": {"type": "line", "interpolate": "step-after", "color": TRUE},
+        "encoding": {"x": x, "y": y | {"field": "neighbour"}},
+    }
+    # These invisible points make the axis end above every bar.
+    largest = "1.1 * max(datum.true, datum.neighbour)"
+    room = {
+        "mark": {"type": "point", "opacity": 0},
+        "transform": [{"calculate": largest, "as": "room"}],
+        "encoding": {"y": y | {"field": "room"}},
+    }
+    odds = (
+        "max(datum.true_runs / datum.neighbour_runs, "
+        "(1 - datum.neighbour_runs) / (1 - datum.true_runs))"
+    )
+    says = (
+        "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f')"
+        f" + ' for the draw, ' + format(ceil(100 * log({odds})) / 100, '.2f')"
+        " + ' for the plan, which is right in ' + format(100 * datum.true_runs, '.0f')"
+        " + '% of the draws.'"
+    )
+    told = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
     here = {"filter": "abs(datum.k - chosen) < 1e-6"}
     first = {"filter": "datum.low == 0"}
-    below = []
     last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
-    sides = (
-        ("true", PAPER, 12, "true probability (bars)"),
-        ("neighbour", TRUE, -10, "neighbour (line)"),
-    )
-    for name, ink, dy, side in sides:
+    below = []
+    for name, colour, dy, words in (
+        ("true", PAPER, 12, "from the true probability (bars)"),
+        ("neighbour", TRUE, -10, "from the neighbour (line)"),
+    ):
         share = encode(
             f"{name}_runs",
             title="probability to run",
             scale={"domain": [0, 1]},
             axis=steady,
         )
-        curve = {"transform": [first], "encoding": {"x": encode("k"), "y": share}}
-        dot = {"type": "point", "filled": True, "size": 90, "color": ink, "opacity": 1}
+        line = {"type": "line", "color": colour}
+        dot = {
+            "type": "point",
+            "filled": True,
+            "size": 90,
+            "color": colour,
+            "opacity": 1,
+        }
         text = {
             "type": "text",
             "align": "right",
             "dy": dy,
-            "color": ink,
-            "text": f"from the {side}",
+            "color": colour,
+            "text": words,
         }
-        below.append(curve | {"mark": {"type": "line", "color": ink}})
-        below.append(curve | {"mark": dot, "transform": [here, first]})
-        below.append(curve | {"mark": text, "transform": [last]})
-    panels = [
-        {"layer": above, "transform": [here], "height": 170},
-        {"layer": below, "height": 110},
-    ]
+        for mark, rows in (line, [first]), (dot, [here, first]), (text, [last]):
+            encoding = {"x": encode("k"), "y": share}
+            below.append({"mark": mark, "transform": rows, "encoding": encoding})
     spec = {
         "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
         **embedded(table),
-        "vconcat": [{"width": WIDTH - 80, **panel} for panel in panels],
+        "vconcat": [
+            {
+                "layer": [bars, steps, room, told],
+                "transform": [here],
+                "width": WIDTH - 80,
+                "height": 170,
+            },
+            {"layer": below, "width": WIDTH - 80, "height": 110},
+        ],
     }
     alt = (
-        "Above, bars and a line show how probable each draw is from the true probability and its neighbour. Below, "
-        "two curves show for each k how probable it is that the plan runs the machine; they move apart as k grows."
+        "Above, bars and a line show how probable each draw is from the true "
+        "probability and its neighbour. Below, two curves show for each k how probable "
+        "it is that the plan runs the machine; they move apart as k grows."
     )
     return Moving(spec, alt)
 
@@ -201,45 +244,47 @@ def draw_startups(
     chances: Array,
     terminal: Mapping[str, float],
 ) -> None:
-    """Draw the model of four startups: the search, the deals, the effects of holding or investing, success and failure.
+    """Draw the model of four startups as boxes and arrows.
 
-    No text covers an arrow.
+    The arrows lead from the search to the startups, and on to success and failure.
 
     Parameters
     ----------
     ax : Axes
-    prices, closing : ndarray, shape (4,), the price of each deal, and the probability that it closes
-    chances : ndarray, shape (4, 2, 2), probabilities of success and failure in a stage, when held and when invested in
-    terminal : mapping, the terminal values of the states
+    prices, closing : ndarray, shape (4,)
+        The price of each deal, and the probability that it closes.
+    chances : ndarray, shape (4, 2, 2)
+        For each startup the probabilities of success and of failure in a stage, if it
+        is held and if it is invested in.
+    terminal : mapping, the terminal value of each state
     """
-    shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-    look: dict[str, Any] = {
-        "ha": "center",
-        "va": "center",
-        "fontsize": 8.5,
-        "bbox": shape,
-        "zorder": 3,
-    }
     boxes = {}
     for name, x, y in (
         ("search", -0.2, 0.0),
         ("success", 9.6, 1.9),
         ("failure", 9.6, -1.9),
     ):
-        boxes[name] = ax.text(x, y, f"{name}\nworth {terminal[name]:g}", **look)
-    for i, (price, closes, stages) in enumerate(zip(prices, closing, chances)):
+        boxes[name] = _box(ax, x, y, f"{name}\nworth {terminal[name]:g}")
+    for i, (price, closes, (held, invested)) in enumerate(
+        zip(prices, closing, chances)
+    ):
         name = f"startup {i + 1}"
         y = 3.6 - 2.4 * i
-        lines = [f"{name}, worth {terminal[name]:g}"]
-        for verb, (up, down) in zip(("held", "invested in"), stages):
-            lines.append(f"{verb}: success {up:.2f}, failure {down:.2f}")
-        boxes[name] = ax.text(5.6, y, "\n".join(lines), **look)
-        _join(ax, boxes["search"], boxes[name], 0.8 - 0.2 * i, 0.5, PAPER, "-")
+        lines = (
+            f"{name}, worth {terminal[name]:g}",
+            f"held: success {held[0]:.2f}, failure {held[1]:.2f}",
+            f"invested in: success {invested[0]:.2f}, failure {invested[1]:.2f}",
+        )
+        box = _box(ax, 5.6, y, "\n".join(lines))
+        level = 0.8 - 0.2 * i
+        _join(ax, boxes["search"], box, level, 0.5, PAPER, "-")
+        _join(ax, box, boxes["success"], 0.65, level, OTHER, "-")
+        _join(ax, box, boxes["failure"], 0.35, level, OURS, "--")
         ax.text(
             2.25,
             y / 2 + 0.45 - 0.17 * i,
             f"price {price:g}, closes {closes:g}",
-            fontsize=8.5,
+            fontsize=SMALL,
             ha="center",
             va="bottom",
             color=PAPER,
@@ -247,11 +292,6 @@ def draw_startups(
             rotation_mode="anchor",
             transform_rotates_text=True,
         )
-        for end, colour, dashes, out in (
-            ("success", OTHER, "-", 0.65),
-            ("failure", OURS, "--", 0.35),
-        ):
-            _join(ax, boxes[name], boxes[end], out, 0.8 - 0.2 * i, colour, dashes)
     ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
     ax.set_axis_off()
     mark_source(
@@ -260,25 +300,34 @@ def draw_startups(
     )
 
 
+def _box(ax: Any, x: float, y: float, words: str) -> Text:
+    """Write a text in a box with round corners."""
+    shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
+    return ax.text(
+        x, y, words, ha="center", va="center", fontsize=SMALL, bbox=shape, zorder=3
+    )
+
+
 def _join(
-    ax: Any, start: Any, end: Any, out: float, into: float, colour: str, dashes: str
+    ax: Any, start: Text, end: Text, out: float, into: float, colour: str, dashes: str
 ) -> None:
-    """Draw an arrow from the right side of a box to the left side of another, at the relative heights `out` and
-    `into`."""
-    line = {
-        "arrowstyle": "->",
-        "color": colour,
-        "ls": dashes,
-        "lw": 0.8,
-        "shrinkA": 0,
-        "shrinkB": 1,
-    }
+    """Draw an arrow from the right side of a box to the left side of another one.
+
+    It begins and ends at the relative heights `out` and `into`.
+    """
     ax.annotate(
         "",
         (0.0, into),
         (1.0, out),
         xycoords=end.get_bbox_patch(),
         textcoords=start.get_bbox_patch(),
-        arrowprops=line,
-        zorder=4,  # drawn once the boxes have a place
+        arrowprops={
+            "arrowstyle": "->",
+            "color": colour,
+            "ls": dashes,
+            "lw": 0.8,
+            "shrinkA": 0,
+            "shrinkB": 1,
+        },
+        zorder=4,  # above the boxes, which must have their places first
     )

@@ -1,4 +1,4 @@
-"""The drawings of the overview: Ann's count, releases of a class, Manhattan, the errors
+"""The figures of the overview: Ann's count, releases of a class, Manhattan, the errors
 of the papers' mechanisms, and all claims."""
 
 from __future__ import annotations
@@ -33,22 +33,35 @@ VERDICTS = {
 """The colour and the symbol of each verdict."""
 
 TOLD = ("where", "quantity", "printed", "shown", "sentence")
-"""The columns that the mouse shows."""
+"""The columns that are shown when the mouse is over a claim."""
 
 CLASSES = ["below 0.1", "0.1 to 1", "1 to 10", "10 to 100", "above 100"]
 SHADES = ["#fddcb8", "#fdae6b", "#f57f20", "#d94701", "#7f2704"]
-"""The classes of the map of Manhattan and their colours."""
+"""The classes of the map of Manhattan, and their colours."""
+
+ENDS = [
+    {
+        "aggregate": [
+            {"op": "min", "field": "line", "as": "low"},
+            {"op": "max", "field": "line", "as": "high"},
+        ],
+        "groupby": ["paper"],
+    },
+    {"calculate": "datum.low - 0.6", "as": "first"},
+    {"calculate": "datum.high + 0.6", "as": "last"},
+]
+"""The transforms that find the first and the last line of each paper."""
 
 
 def odds_chart(doubt: pd.DataFrame) -> Moving:
-    """Return the chart of a published count with and without Ann, with a slider for
-    epsilon.
+    """Return a chart of the published count with and without Ann.
 
     Parameters
     ----------
     doubt : DataFrame
-        Columns epsilon, published (the number), without and with (its probability
-        without Ann and with her), odds (the ratio of the two), limit (e^epsilon).
+        The columns are epsilon, published (the count), without and with (its
+        probability without Ann and with her), odds (with / without) and limit
+        (e^epsilon).
     """
     where = {"field": "published", "type": "ordinal"}
     shown = {"domain": ["without", "with"], "range": [TRUE, PAPER]}
@@ -65,52 +78,55 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         "width": 640,
         "height": 150,
     }
-    axis = {
-        "title": "factor for the odds",
-        "values": [0.01, 0.1, 1, 10, 100],
-        "format": "~g",
-    }
-    log = {
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [0.005, 200]},
-        "axis": axis,
-    }
+    factor = encode(
+        "odds",
+        scale={"type": "log", "domain": [0.005, 200]},
+        axis={
+            "title": "factor for the odds",
+            "values": [0.01, 0.1, 1, 10, 100],
+            "format": "~g",
+        },
+    )
     dots = {
         "mark": {"type": "point", "filled": True, "size": 50, "color": PAPER},
         "encoding": {
             "x": where | {"title": "published number of D", "axis": {"labelAngle": 0}},
-            "y": {"field": "odds", **log},
+            "y": factor,
         },
     }
     ends = {"calculate": "[datum.limit, 1 / datum.limit]", "as": "end"}
     limits = {
         "transform": [ends, {"flatten": ["end"]}],
         "mark": {"type": "rule", "strokeDash": [4, 3]},
-        "encoding": {"y": {"field": "end", **log}},
+        "encoding": {"y": factor | {"field": "end"}},
     }
-    most = "format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
-    says = "'ε = ' + format(epsilon, '.1f') + "
-    says += "': the odds change by a factor of at most ' + "
+    says = (
+        "'ε = ' + format(epsilon, '.1f') + ': the odds change by a factor of at most ' + "
+        "format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
+    )
     spec = {
         "params": [slider("epsilon", "ε ", 1, 0.1, 5, 0.1)],
-        "title": {"text": {"expr": says + most}, "anchor": "start"},
+        "title": {"text": {"expr": says}, "anchor": "start"},
         **embedded(doubt),
         "transform": [{"filter": "abs(datum.epsilon - epsilon) < 0.05"}],
         "vconcat": [laws, {"layer": [limits, dots], "width": 640, "height": 110}],
     }
-    alt = "How likely each published count is with and without Ann, and its factor for the odds, at a chosen epsilon."
+    alt = (
+        "How probable each published count is with and without Ann, and by which factor "
+        "it changes the odds, at a chosen epsilon."
+    )
     return Moving(spec, alt)
 
 
 def draw_releases(table: pd.DataFrame) -> Figure:
-    """Return small pictures of many releases of a class, a panel for each mechanism.
+    """Return a figure of many releases of a class, with a panel for each mechanism.
 
     Parameters
     ----------
-    table : DataFrame
-        Columns mechanism, of_a_paper (whether a paper of this project proposes it),
-        grade, true (students), and five quantiles of the released numbers: low, lower,
-        middle, upper, high. There are at most eight mechanisms.
+    table : DataFrame, with at most eight mechanisms
+        The columns are mechanism, of_a_paper (whether a paper of this project proposes
+        it), grade, true (the number of students) and four quantiles of the released
+        numbers (low, lower, upper and high).
     """
     fig, axes = plt.subplots(2, 4, figsize=size(2, 3.6), sharex=True, sharey=True)
     for ax, (name, part) in zip(axes.flat, table.groupby("mechanism", sort=False)):
@@ -129,40 +145,40 @@ def draw_releases(table: pd.DataFrame) -> Figure:
 
 
 def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
-    """Return maps of Manhattan, one for each mechanism, that show where taxis are in
-    the wrong zone.
+    """Return maps of the taxis that each mechanism places in a wrong zone of Manhattan.
 
     Parameters
     ----------
     zones : GeoDataFrame, the zones and their outlines in degrees
     shares : DataFrame
-        Columns mechanism, epsilon, zone, wrong (of 100,000 taxis, by how many the
-        zone's private number differs from the true one), total (of 100,000 taxis, how
-        many are in the wrong zone, the same number for all zones).
+        The columns are mechanism, epsilon, zone, wrong (by how many of 100,000 taxis
+        the zone's private number differs from the true one) and total (how many of
+        100,000 taxis are in a wrong zone).
     """
-    ways = list(dict.fromkeys(shares["mechanism"]))
+    ways = list(shares["mechanism"].unique())
     epsilons = sorted(map(float, shares["epsilon"].unique()))
     metres = functools.partial(json.loads, parse_float=lambda x: round(float(x), 5))
     outlines = metres(zones.to_json())["features"]
     ends = [-1, 0.1, 1, 10, 100, math.inf]
     sizes = pd.cut(shares["wrong"], ends, labels=CLASSES, right=False)
     shares = shares.assign(size=sizes)
-    legend = {"orient": "bottom", "titleLimit": 400}
-    scale = {"domain": CLASSES, "range": SHADES}
     colour = encode(
         "size",
         "nominal",
         title="too many or too few, of 100,000 taxis (surrogate data)",
-        scale=scale,
-        legend=legend,
+        scale={"domain": CLASSES, "range": SHADES},
+        legend={"orient": "bottom", "titleLimit": 400},
     )
-    drawn = {
-        "values": json.dumps(outlines, separators=(",", ":")),
-        "format": {"type": "json"},
+    geometry = {
+        "data": {
+            "values": json.dumps(outlines, separators=(",", ":")),
+            "format": {"type": "json"},
+        },
+        "key": "properties.zone",
+        "fields": ["type", "geometry"],
     }
-    fields = {"data": drawn, "key": "properties.zone", "fields": ["type", "geometry"]}
     shapes = {
-        "transform": [{"lookup": "zone", "from": fields}],
+        "transform": [{"lookup": "zone", "from": geometry}],
         "mark": {"type": "geoshape", "stroke": "white", "strokeWidth": 0.6},
         "projection": {"type": "mercator"},
         "encoding": {
@@ -171,9 +187,8 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         },
     }
     by = ["mechanism", "epsilon"]
-    number = "format(datum.total, ',.2r')"
-    headline = note(
-        number,
+    number = note(
+        "format(datum.total, ',.2r')",
         by,
         ["total"],
         baseline="top",
@@ -184,16 +199,13 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     )
     words = "['of 100,000 taxis', 'in the wrong zone', 'at ε = ' + datum.epsilon]"
     below = note(words, by, ["total"], baseline="top", x=10, y=34)
-    look = {
-        "layer": [shapes, headline, below],
-        "width": (WIDTH - 20) // len(ways),
-        "height": 460,
-    }
     maps = [
-        look
-        | {
+        {
             "title": way,
             "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}],
+            "layer": [shapes, number, below],
+            "width": (WIDTH - 20) // len(ways),
+            "height": 460,
         }
         for way in ways
     ]
@@ -213,36 +225,34 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
 
 
 def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return the picture of how many times larger the error of each paper's mechanism
-    is than that of the best other one.
+    """Return a figure that compares the papers' mechanisms with the best other ones.
 
     Parameters
     ----------
-    ratios : DataFrame, columns subject and ratio, a row for each epsilon
-    mechanisms : DataFrame
-        Columns theirs, best (the names of the two mechanisms), epsilon and times (the
-        ranges of the epsilons and of the ratios in words), a row for each subject, in
-        the order of the picture.
+    ratios : DataFrame
+        The columns are subject and ratio (of the error of the paper's mechanism to that
+        of the best other one), with a row for each epsilon.
+    mechanisms : DataFrame, with a row for each subject, in the order of the figure
+        The columns are theirs and best (the names of the two mechanisms), and epsilon
+        and times (the ranges of the epsilons and of the ratios, in words).
     """
     fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
     fig.subplots_adjust(left=0.585, right=0.98, top=0.97, bottom=0.15)
-    head = {
-        "released": None,
-        "the paper's": "theirs",
-        "best other": "best",
-        "at ε": "epsilon",
-    }
-    for x, (title, column) in zip((0.005, 0.195, 0.34, 0.485), head.items()):
-        cells = mechanisms.index if column is None else mechanisms[column]
+    columns = (
+        (0.005, "released", mechanisms.index),
+        (0.195, "the paper's", mechanisms["theirs"]),
+        (0.34, "best other", mechanisms["best"]),
+        (0.485, "at ε", mechanisms["epsilon"]),
+    )
+    for x, title, cells in columns:
         for y, cell in enumerate([title, *cells], start=-1):
-            weight = "bold" if y < 0 else "normal"
             ax.annotate(
                 cell,
                 (x, y),
                 xycoords=("figure fraction", "data"),
                 va="center",
                 size=SMALL,
-                weight=weight,
+                weight="bold" if y < 0 else "normal",
             )
     for y, (subject, row) in enumerate(mechanisms.iterrows()):
         part = ratios[ratios["subject"] == subject]["ratio"]
@@ -258,78 +268,69 @@ def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
 
 
 def claims_chart(claims: pd.DataFrame) -> Moving:
-    """Return the chart of all claims of the papers: a dot for each, with a panel for
-    each kind of claim.
+    """Return a chart of all claims, with a dot for each and a panel for each kind.
 
     Parameters
     ----------
     claims : DataFrame
-        Columns paper, where, quantity, printed, verdict, shown, sentence, kind
-        ("values", "bounds", "statements" or "no ratio"), ratio (our number over the
-        paper's), label (the words beside the dot), line (the height of the dot).
+        The columns are paper, where, quantity, printed, verdict, shown, sentence, kind
+        ("values", "bounds", "statements" or "no ratio"), ratio (our number divided by
+        the paper's), label (the words beside the dot) and line (the height of the dot).
     """
-    panels = [
-        _panel(claims, "values", 190, "our number ÷ printed"),
+    values, *others = [
+        _panel(claims, "values", 190, "our number ÷ the paper's"),
         _panel(claims, "bounds", 140, "our number ÷ bound"),
         _panel(claims, "statements", 145, "our number ÷ limit"),
         _panel(claims, "no ratio", 110, ""),
     ]
-    look = {
-        "type": "text",
-        "align": "left",
-        "dy": -8,
-        "fontSize": 12,
-        "fontWeight": "bold",
+    names = {
+        "transform": ENDS,
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "dy": -8,
+            "fontSize": 12,
+            "fontWeight": "bold",
+        },
+        "encoding": {
+            "x": {"value": 0},
+            "y": _line(claims) | {"field": "first"},
+            "text": {"field": "paper"},
+        },
     }
-    encoding = {
-        "x": {"value": 0},
-        "y": _line(claims) | {"field": "first"},
-        "text": {"field": "paper"},
-    }
-    names = {"transform": _ends(), "mark": look, "encoding": encoding}
-    panels[0]["layer"].append(names)
-    spec = embedded(claims) | {"hconcat": panels, "spacing": 12}
-    alt = "Every claim of the papers, a dot each: our number over the printed one, by kind of claim."
+    values["layer"].append(names)
+    spec = {**embedded(claims), "hconcat": [values, *others], "spacing": 12}
+    alt = (
+        "A dot for every claim of the papers, at our number divided by the paper's, with "
+        "a panel for each kind of claim."
+    )
     return Moving(spec, alt)
 
 
 def _line(claims: pd.DataFrame) -> dict[str, Any]:
-    """Return the vertical place of a claim."""
-    scale = {
-        "domain": [-1.5, int(claims["line"].max()) + 1],
-        "reverse": True,
-        "nice": False,
-    }
+    """Return the encoding of the height of a claim."""
+    last = int(claims["line"].max()) + 1
+    scale = {"domain": [-1.5, last], "reverse": True, "nice": False}
     return encode("line", axis=None, scale=scale)
 
 
-def _ends() -> list[dict[str, Any]]:
-    """Return the transforms that find the first and the last line of each paper."""
-    ends = [
-        {"op": "min", "field": "line", "as": "low"},
-        {"op": "max", "field": "line", "as": "high"},
-    ]
-    return [
-        {"aggregate": ends, "groupby": ["paper"]},
-        {"calculate": "datum.low - 0.6", "as": "first"},
-        {"calculate": "datum.high + 0.6", "as": "last"},
-    ]
-
-
 def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str, Any]:
-    """Return the claims of one kind: a dot each, with the line at 1 and the labels of
-    those that do not hold."""
+    """Return the panel of one kind of claim, with labels for those that do not hold."""
     there = [verdict for verdict in VERDICTS if verdict in claims["verdict"].array]
     colours, symbols = zip(*(VERDICTS[verdict] for verdict in there))
     word = encode("verdict", "nominal", legend={"title": None, "orient": "top"})
-    log = {"type": "log", "domain": [0.02, 8], "nice": False}
-    axis = {"values": [0.1, 0.5, 1, 2, 5], "format": "~g", "labelOverlap": False}
-    x = encode("ratio", scale=log, title=title, axis=axis)
+    x = encode(
+        "ratio",
+        scale={"type": "log", "domain": [0.02, 8], "nice": False},
+        title=title,
+        axis={"values": [0.1, 0.5, 1, 2, 5], "format": "~g", "labelOverlap": False},
+    )
     if kind == "no ratio":
         x = {"value": 8}
     y = _line(claims)
-    mine = {"transform": [{"filter": f"datum.kind == '{kind}'"}]}
-    dots = mine | {
+    mine = [{"filter": f"datum.kind == '{kind}'"}]
+    dots = {
+        "transform": mine,
         "mark": {"type": "point", "filled": True, "size": 50},
         "encoding": {
             "x": x,
@@ -339,12 +340,13 @@ def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str,
             "shape": word | {"scale": {"domain": there, "range": symbols}},
         },
     }
-    labels = mine | {
+    labels = {
+        "transform": mine,
         "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "label"}},
     }
     at_1 = {
-        "transform": _ends(),
+        "transform": ENDS,
         "mark": {"type": "rule", "color": "#aaa"},
         "encoding": {
             "x": {"datum": 1},

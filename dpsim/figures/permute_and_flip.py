@@ -1,139 +1,153 @@
-"""Drawings of the notebook on private words and drives: a small interactive chart, drives on
-a map, and the errors of both mechanisms."""
+"""The figures of the notebook `permute_and_flip`: the chart of a word, drives on a map,
+and the errors of both mechanisms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
 from dpsim.figures.house_style import (
+    DASHES,
     OTHER,
     OURS,
     PAPER,
     SMALL,
     TRUE,
-    looks,
     mark_published,
     plain_ticks,
 )
 from dpsim.figures.maps import (
     draw_network,
     draw_walk,
+    mark_ends,
     name_segments,
+    scale_bar,
     segment_ends,
     walk_stops,
 )
 
 FIXED = "#E6A0C4"
-"""The colour of segments without a substitute, light enough for black numbers on it."""
+"""The colour of segments without a substitute. Black numbers can be read on it."""
 
 COLOURS = {"permute-and-flip": PAPER, "exponential": OTHER, "staircase": OURS}
-"""One colour for each mechanism on words, here and in the notebook's text."""
+"""The colour of each mechanism on words."""
 
 
-def neighbours(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
-    """Return an interactive chart of the errors of each mechanism on one word, and of the ratios of its probabilities
-    to those for another word.
+MARKERS = {"permute-and-flip": "o", "exponential": "^"}
+"""The marker of the sampled errors of each mechanism."""
+
+
+def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
+    """Return a chart of each mechanism's errors on a word, with a slider for epsilon.
+
+    A lower panel shows how many times as probable each release is from this word as
+    from another one.
 
     Parameters
     ----------
     table : DataFrame
-        A row for each mechanism, epsilon of a grid, and group of releases that have the same
-        distances from both words of the pair. The columns are mechanism, epsilon (promised),
-        exact (the exact epsilon), released (the words of the group, separated by spaces), wrong
-        (their distance from the first word), probability (of the group, given the first word),
-        ratio (of this probability to the probability given the second word).
-    pair, epsilon : sequence of two str, the two words, and float, the start of the slider
+        A row for each mechanism, epsilon, and group of releases with equal distances
+        from both words. The columns are mechanism, epsilon (promised), exact (the exact
+        epsilon), released (the words of the group, separated by spaces), wrong (their
+        distance from the first word), probability (of the group, given the first word)
+        and ratio (of this probability to the one given the second word).
+    pair : sequence of two str, the words
+    epsilon : float, the value at which the slider starts
     """
+    first, second = pair
     grid = sorted(map(float, table["epsilon"].unique()))
     names = list(table["mechanism"].unique())
+    domain = {"domain": names}
     mechanism = encode("mechanism", "nominal")
-    top = {"title": None, "orient": "top"}
-    colour = mechanism | {
-        "scale": {"domain": names, "range": [COLOURS[name] for name in names]}
-    }
-    look = {
-        "color": colour | {"legend": top},
-        "xOffset": mechanism | {"scale": {"domain": names}},
-    }
-    shape = mechanism | {"scale": {"domain": names, "range": ["circle", "triangle-up"]}}
-    steady = {"minExtent": 50}  # so that the moving parts keep their places
+    shades = domain | {"range": [COLOURS[name] for name in names]}
+    colour = mechanism | {"scale": shades}
+    named = colour | {"legend": {"title": None, "orient": "top"}}
+    beside = mechanism | {"scale": domain}
+    shape = mechanism | {"scale": domain | {"range": ["circle", "triangle-up"]}}
+    steady = {"minExtent": 50}  # so that no panel moves when a label becomes wider
     errors = encode(
         "wrong", "ordinal", title="wrong letters of the release", axis={"labelAngle": 0}
     )
     share = encode(
         "probability",
         aggregate="sum",
-        title=f"probability if {pair[0]} is true",
+        title=f"probability if {first} is true",
         axis=steady,
+        scale={"domain": [0, 1]},
     )
-    bars = {"x": errors, "y": share | {"scale": {"domain": [0, 1]}}, **look}
-    above = {"mark": {"type": "bar"}, "encoding": bars}
-    letters = {
-        "labelAngle": 0,
-        "labelFont": "DejaVu Sans Mono, monospace",
-        "labelFontSize": 11,
+    above = {
+        "mark": {"type": "bar"},
+        "encoding": {"x": errors, "y": share, "color": named, "xOffset": beside},
+        "height": 130,
     }
-    two = 2 * len(pair[0]) + 1  # the characters of two words, which fit into one line
+    two = 2 * len(first) + 1  # the characters of two words, which fit into one line
     lines = f"[slice(datum.label, 0, {two}), slice(datum.label, {two + 1})]"
-    letters["labelExpr"] = f"length(datum.label) > {two} ? {lines} : datum.label"
-    title = f"released word, from nearer to {pair[0]} to nearer to {pair[1]}"
-    word = encode("released", "nominal", sort=None, title=title, axis=letters)
-    log = {"type": "log", "nice": False, "padding": 14}
-    ticks = {"format": "~r", "tickCount": 5, **steady}
+    word = encode(
+        "released",
+        "nominal",
+        sort=None,
+        title=f"released word, from nearer to {first} to nearer to {second}",
+        axis={
+            "labelAngle": 0,
+            "labelFont": "DejaVu Sans Mono, monospace",
+            "labelFontSize": 11,
+            "labelExpr": f"length(datum.label) > {two} ? {lines} : datum.label",
+        },
+    )
     ratio = encode(
-        "ratio", title=f"times as probable as from {pair[1]}", scale=log, axis=ticks
+        "ratio",
+        title=f"times as probable as from {second}",
+        scale={"type": "log", "nice": False, "padding": 14},
+        axis={"format": "~r", "tickCount": 5, **steady},
     )
     end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
+    dashed = {"type": "rule", "color": TRUE, "strokeDash": [6, 3]}
     below: list[dict[str, Any]] = []
-    dashed = {"color": TRUE, "strokeDash": [6, 3]}
     for column, mark, encoding in (
         ("epsilon", dashed, end),
-        ("exact", {}, end | {"color": colour}),
+        ("exact", {"type": "rule"}, end | {"color": colour}),
     ):
         for sign in ("", "-"):
-            limit = [{"calculate": f"exp({sign}datum.{column})", "as": "end"}]
-            below.append(
-                {
-                    "transform": limit,
-                    "mark": {"type": "rule", **mark},
-                    "encoding": encoding,
-                }
-            )
-    dots = {"type": "point", "filled": True, "size": 45, "opacity": 1}
-    below.append(
-        {"mark": dots, "encoding": {"x": word, "y": ratio, "shape": shape, **look}}
-    )
+            limit = {"calculate": f"exp({sign}datum.{column})", "as": "end"}
+            below.append({"transform": [limit], "mark": mark, "encoding": encoding})
+    dots = {
+        "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
+        "encoding": {
+            "x": word,
+            "y": ratio,
+            "shape": shape,
+            "color": named,
+            "xOffset": beside,
+        },
+    }
+    below.append(dots)
     factor = "', a factor of about ' + format(exp(datum.{}), ',.3~r')"
     promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
     below.append(note(promised, ["epsilon"], x=0, y=-42))
+    rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
     for name, y in zip(names, (-25, -8)):
-        rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
         exact = f"'exact ε of {name} = ' + {rounded_up} + " + factor.format("exact")
         said = f"datum.mechanism == '{name}' ? {exact} : ''"
         below.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
-    panels = [{"height": 130, **above}, {"height": 200, "layer": below}]
+    step = grid[1] - grid[0]
+    width = {"width": WIDTH - 90}
     spec = {
-        "params": [
-            slider(
-                "promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0]
-            )
-        ],
+        "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], step)],
         **embedded(table),
         "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
-        "vconcat": [{"width": WIDTH - 90, **panel} for panel in panels],
+        "vconcat": [above | width, {"layer": below, "height": 200} | width],
         "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
     }
-    return Moving(
-        spec,
-        f"What each mechanism releases from {pair[0]}, and its ratio to the same from {pair[1]}.",
+    alt = (
+        f"How probable each release of each mechanism is from {first}, and how many "
+        f"times as probable as from {second}."
     )
+    return Moving(spec, alt)
 
 
 def draw_drives(
@@ -143,36 +157,36 @@ def draw_drives(
     drives: Mapping[str, Sequence[int]],
     fixed: Sequence[bool],
 ) -> None:
-    """Draw drives on maps that name the segments, and in a table step by step. The first
-    drive is the true one.
+    """Plot drives on maps that name their segments, and write them in a table.
 
     Parameters
     ----------
     axes : sequence of Axes, one map for each drive
-    below : Axes of the table, which has a row for each drive and a box around each difference
-        from the true drive
+    below : Axes, for the table, where a box marks each difference from the true drive
     roads : RoadChain
-    drives : mapping, from each drive's name to its segments, the public start first
+    drives : mapping
+        The segments of each drive by its name, beginning with the public start. The
+        first drive is the true one.
     fixed : sequence of bool, for each step whether no other segment fits into its place
     """
     true, *_ = drives.values()
-    stuck = [segment for segment, none in zip(true, fixed) if none]
+    ends = segment_ends(roads)
     for ax, (name, drive) in zip(axes, drives.items()):
         draw_network(ax, roads)
+        scale_bar(ax, 1000)
         ax.set_title(name, pad=2)
         if ax is axes[0]:
-            half = [segment_ends(roads)[segment] for segment in stuck]
+            stuck = [ends[segment] for segment, none in zip(true, fixed) if none]
             pink = LineCollection(
-                half, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
+                stuck, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
             )
             ax.add_collection(pink)
             draw_walk(ax, roads, drive, colour=TRUE)
             continue
-        ax.plot(*np.array(walk_stops(roads, true)).T, color=TRUE, lw=0.8, zorder=3)
-        ax.plot(*np.array(walk_stops(roads, drive)).T, color=PAPER, lw=2.6, zorder=4)
-        first, last = (segment_ends(roads)[drive[end]].mean(axis=0) for end in (0, -1))
-        ax.plot(*first, "o", ms=5.5, mfc="white", mec=PAPER, mew=1.2, zorder=7)
-        ax.plot(*last, "s", ms=4.5, color=PAPER, zorder=8)
+        line = walk_stops(roads, drive)
+        ax.plot(*walk_stops(roads, true).T, color=TRUE, lw=0.8, zorder=3)
+        ax.plot(*line.T, color=PAPER, lw=2.6, zorder=4)
+        mark_ends(ax, line, PAPER, 4.5)
     _tabulate(below, drives, fixed)
     below.figure.draw_without_rendering()
     for ax, drive in zip(axes, drives.values()):
@@ -183,66 +197,68 @@ def draw_drives(
 def _tabulate(
     ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool]
 ) -> None:
-    """Write the drives as the rows of a table, with the steps as its columns."""
+    """Write the drives as the rows of a table whose columns are the steps."""
     true, *_ = drives.values()
     ax.set(xlim=(-3.2, len(true) - 0.5), ylim=(-len(drives) - 0.2, 1.4))
     ax.set_axis_off()
     ax.axhline(-0.4, color="0.6", lw=0.6)
-    look = {"ha": "center", "va": "center"}
-    ax.text(0, 1, "public", color="0.35", fontsize=SMALL, **look)
+    ax.text(0, 1, "public", color="0.35", fontsize=SMALL, ha="center", va="center")
     ax.text(-0.8, 0.1, "step", color="0.35", ha="right", va="center")
     for step in range(len(true)):
-        ax.text(step, 0.1, f"{step}", color="0.35", **look)
+        ax.text(step, 0.1, f"{step}", color="0.35", ha="center", va="center")
+    pink = {"facecolor": FIXED, "edgecolor": "none", "boxstyle": "square,pad=0.15"}
+    blue = {"facecolor": "none", "edgecolor": PAPER, "boxstyle": "round,pad=0.15"}
     for row, (name, drive) in enumerate(drives.items(), start=1):
-        colour = TRUE if row == 1 else PAPER
-        ax.text(-0.8, -row, name, color=colour, ha="right", va="center")
+        of_row = TRUE if row == 1 else PAPER
+        ax.text(-0.8, -row, name, color=of_row, ha="right", va="center")
         for step, segment in enumerate(drive):
             box = None
+            colour = TRUE if row == 1 else "0.35"
             if row == 1 and fixed[step]:
-                box = {
-                    "facecolor": FIXED,
-                    "edgecolor": "none",
-                    "boxstyle": "square,pad=0.15",
-                }
+                box = pink
             elif segment != true[step]:
-                box = {
-                    "facecolor": "none",
-                    "edgecolor": PAPER,
-                    "boxstyle": "round,pad=0.15",
-                }
-            shown = colour if box else TRUE if row == 1 else "0.35"
-            ax.text(step, -row, f"{segment}", color=shown, bbox=box, **look)
+                box = blue
+                colour = PAPER
+            ax.text(
+                step,
+                -row,
+                f"{segment}",
+                color=colour,
+                bbox=box,
+                ha="center",
+                va="center",
+            )
 
 
 def draw_errors(
     ax: Any, table: pd.DataFrame, published: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
-    """Draw the expected and the sampled errors of both mechanisms, and the paper's points within the range of epsilon.
+    """Plot the expected and the sampled errors of both mechanisms.
 
     Parameters
     ----------
     ax : Axes
-    table : DataFrame, columns mechanism, epsilon, error_expected, error_sampled, standard_error
-    published : mapping, for each mechanism the sequence of printed points (epsilon, error)
+    table : DataFrame
+        The columns are mechanism, epsilon, error_expected, error_sampled and
+        standard_error.
+    published : mapping, by mechanism the points (epsilon, error) that the paper reports
+        Points outside the range of epsilon are left out.
     """
-    look = looks(COLOURS, markers=True)
     for mechanism, part in table.groupby("mechanism", sort=False):
-        colour, dashes, marker = (
-            look[kind][mechanism] for kind in ("palette", "dashes", "markers")
-        )
+        colour = COLOURS[mechanism]
         ax.plot(
             part["epsilon"],
             part["error_expected"],
             color=colour,
             label=mechanism,
-            dashes=dashes or (None, None),
+            dashes=DASHES[colour],
             zorder=3,
         )
         ax.errorbar(
             part["epsilon"],
             part["error_sampled"],
             2 * part["standard_error"],
-            fmt=marker,
+            fmt=MARKERS[str(mechanism)],
             ms=3,
             lw=0.6,
             color=colour,
@@ -250,15 +266,10 @@ def draw_errors(
         above = mechanism == "exponential"
         for epsilon, error in published[str(mechanism)]:
             if part["epsilon"].min() <= epsilon <= part["epsilon"].max():
-                twice = (
-                    above and (epsilon, error) in published["permute-and-flip"]
-                )  # its value is written there
-                mark_published(
-                    ax,
-                    epsilon,
-                    error,
-                    "" if twice else f"{error:g}",
-                    offset=(6, 5) if above else (-6, -13),
-                )
+                label = f"{error:g}"
+                if above and (epsilon, error) in published["permute-and-flip"]:
+                    label = ""  # because it is written at the same point there
+                place = (6, 5) if above else (-6, -13)
+                mark_published(ax, epsilon, error, label, offset=place)
     ax.set(yscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))

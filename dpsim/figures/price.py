@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dpsim import checks
-from dpsim.figures.house_style import SMALL, draw_means, plain_ticks, size
+from dpsim.figures.house_style import SMALL, draw_lines, plain_ticks, size
 from dpsim.private import round_up
 
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
-"""Where the axis of epsilon has ticks."""
+"""The ticks of the axis of epsilon."""
 
 COLUMNS = ("epsilon", "delta", "mechanism", "error", "standard_error", "unit")
 """The columns of a table of prices."""
@@ -28,24 +28,20 @@ def draw_price(
     without: float | None = None,
     log: bool = False,
 ) -> Figure:
-    """Return the picture of a price: the error of each mechanism against its exact epsilon, and above it how sure
-    somebody with even odds can become.
+    """Return a figure of the error of each mechanism against its exact epsilon.
+
+    The upper axis shows how sure somebody whose odds were even can become.
 
     Parameters
     ----------
     table : DataFrame
-        The columns of COLUMNS: the exact epsilon (or a proven upper bound) at this
-        delta, the mechanism, its expected error, the standard error (0 if the error is
-        exact), and the unit of the error. The curve of a mechanism begins at its
-        smallest epsilon.
-    label : str
-        The label of the error, with its unit.
-    colours : mapping
-        The colour of each mechanism, in the order of the legend.
-    without : float, optional
-        The error of a release that does not look at the data, which is drawn as a line.
-    log : bool
-        Whether the axis of the error is logarithmic.
+        The columns of COLUMNS, which are the exact epsilon (or a proven upper bound on
+        it), its delta, the mechanism, the expected error, the standard error (0 if the
+        error was computed exactly), and the unit of the error.
+    label : str, the label of the error, with its unit
+    colours : mapping, the colour of each mechanism, in the order of the legend
+    without : float, optional, the error of a release that does not use the data
+    log : bool, whether the axis of the error is logarithmic
     """
     if missing := [name for name in COLUMNS if name not in table]:
         raise ValueError(
@@ -54,16 +50,9 @@ def draw_price(
     for name in table["mechanism"].unique():
         checks.choice("mechanism of table", name, colours)
     fig, ax = plt.subplots(figsize=size(2, 3.2))
-    for name, colour in colours.items():
-        part = table[table["mechanism"] == name].sort_values("epsilon")
-        draw_means(
-            ax,
-            part["epsilon"],
-            part["error"],
-            part["standard_error"],
-            colour,
-            label=name,
-        )
+    draw_lines(
+        ax, table, "epsilon", "error", "mechanism", colours, error="standard_error"
+    )
     if without is not None:
         ax.axhline(without, color="0.5", lw=0.8, ls=":")
         ax.annotate(
@@ -79,11 +68,10 @@ def draw_price(
     ax.set(xscale="log", xlim=(0.1, 10), xlabel=r"exact $\epsilon$", ylabel=label)
     if log:
         ax.set_yscale("log")
-        decades = range(-9, 10)
-        plain_ticks(ax.yaxis, [digit * 10.0**k for k in decades for digit in (1, 2, 5)])
+        ticks = [digit * 10.0**k for k in range(-9, 10) for digit in (1, 2, 5)]
+        plain_ticks(ax.yaxis, ticks)
     else:
-        highest = max(table["error"].max(), without or 0)
-        ax.set_ylim(0, 1.1 * highest)
+        ax.set_ylim(0, 1.1 * max(table["error"].max(), without or 0))
     plain_ticks(ax.xaxis, EPSILONS)
     odds = ax.secondary_xaxis("top")
     odds.set_xlabel("what even odds (50 %) become at most", fontsize=SMALL)

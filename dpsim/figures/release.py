@@ -1,4 +1,4 @@
-"""The drawing of a release beside the table from which it was made."""
+"""The figure that compares a private chain with the table from which it was made."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from matplotlib.figure import Figure
 from dpsim.figures.house_style import OTHER, OURS, TRUE, shorten, size
 
 MOST_STATES = 40
-"""How many of the busiest states the right panel shows."""
+"""The number of states in the right panel, which shows the busiest ones."""
 
 
 def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
-    """Return a picture that compares a private chain with the true one. The left panel
-    has the probabilities of all pairs, and the right one the stationary distribution.
-    Only the owner of the data may see it.
+    """Return a figure that compares a private chain with the true one.
+
+    The left panel shows the transition probabilities, and the right panel shows the
+    stationary distribution. Only the owner of the data may see them.
 
     Parameters
     ----------
     pairs : DataFrame
-        Columns true and private, a row for each pair of states.
+        The columns are true and private, with a row for each pair of states.
     bars : DataFrame, optional
-        Columns stationary, low, high (the released probability of each state and its
-        interval) and true. With None, the right panel says that there are none.
+        The columns are stationary, low and high (the released probability of each state
+        and its interval) and true. If it is None, the right panel says that there are
+        no error bars.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 3.1))
     _draw_pairs(left, pairs)
     if bars is None:
-        words = "no error bars of the\nstationary distribution"
-        right.text(0.5, 0.5, words, ha="center")
+        right.text(
+            0.5, 0.5, "no error bars of the\nstationary distribution", ha="center"
+        )
         right.set_axis_off()
     else:
         _draw_stationary(right, bars)
@@ -40,15 +43,16 @@ def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
 
 
 def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
-    """Draw all pairs on logarithmic axes, with zeros at the edges."""
+    """Plot all pairs on logarithmic axes, with zeros at the edges."""
     edge = pairs[pairs > 0].min(axis=None) / 3
-    looks = (("occurs", OURS, "."), ("never occurs", OTHER, "x"))
-    for label, colour, marker in looks:
-        occurs = pairs["true"] > 0
-        shown = pairs[occurs == (label == "occurs")].clip(lower=edge)
-        ax.plot(
-            shown["true"], shown["private"], marker, ms=2.5, color=colour, label=label
-        )
+    occurs = pairs["true"] > 0
+    for label, chosen, colour, marker in (
+        ("occurs", occurs, OURS, "."),
+        ("never occurs", ~occurs, OTHER, "x"),
+    ):
+        x = pairs["true"][chosen].clip(lower=edge)
+        y = pairs["private"][chosen].clip(lower=edge)
+        ax.plot(x, y, marker, ms=2.5, color=colour, label=label)
     ax.plot([edge, 1], [edge, 1], color=TRUE, lw=0.6)
     ax.set(xscale="log", yscale="log")
     ax.set_xlabel("true probability (zeros at the left edge)")
@@ -57,8 +61,7 @@ def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
 
 
 def _draw_stationary(ax: Any, bars: pd.DataFrame) -> None:
-    """Draw by how many per cent the true stationary probabilities differ from the
-    released ones."""
+    """Plot how far the true stationary probabilities are from the released ones."""
     busiest = bars.sort_values("stationary", ascending=False).head(MOST_STATES)
     shown = shorten(busiest)
     place = np.arange(len(shown))

@@ -40,7 +40,7 @@ def test_every_file_of_the_folder_has_a_checksum_and_a_source():
         "published.csv",
     }
     assert set(datasets.tables.checksums()) == present - about
-    sources = datasets.load_sources()
+    sources = datasets.tables.load_sources()
     assert set(sources["file"]) == present - about - {"sources.csv"}
     assert sources.notna().all(axis=None)
     readme = (paths.data() / "README.md").read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def test_a_flipped_bit_or_a_missing_file_is_named_with_the_remedy(own_data, name
         ValueError, match=f"data/{name} {harm} .*git checkout -- data/{name}"
     ):
         LOADERS[name]()
-    status = datasets.load_sources().set_index("file")["status"]
+    status = datasets.tables.load_sources().set_index("file")["status"]
     assert harm in status[name] and (status.drop(name) == "intact").all()
 
 

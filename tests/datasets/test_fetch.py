@@ -79,7 +79,7 @@ def test_fetch_count_and_use(server, month):
     handler.contents, expected = month
     with pytest.raises(ValueError, match="run `dpsim data fetch` first"):
         datasets.load_taxi_trips("official")
-    got = datasets.fetch_taxi_month(url, expected=expected)
+    got = datasets.fetch.fetch_taxi_month(url, expected=expected)
     assert (got.rows, got.manhattan) == expected
     assert not got.blob_matches and len(got.sha256) == 64
     trips = datasets.load_taxi_trips("official")
@@ -88,7 +88,7 @@ def test_fetch_count_and_use(server, month):
         63,
         63,
     )
-    assert datasets.fetch_taxi_month(url, expected=expected) == got
+    assert datasets.fetch.fetch_taxi_month(url, expected=expected) == got
     assert handler.asked == 1  # the file that is there is not asked for again
     assert left() == {NAME, "yellow_2025-01_od.csv"}
     assert got.counts.is_relative_to(paths.build())
@@ -99,11 +99,11 @@ def test_cut_short(server, month):
     handler.contents, expected = month
     handler.cut = 100_000
     with pytest.raises(ValueError, match="could not be downloaded"):
-        datasets.fetch_taxi_month(url, expected=expected)
+        datasets.fetch.fetch_taxi_month(url, expected=expected)
     assert left() == set()
     handler.cut = None
     assert (
-        datasets.fetch_taxi_month(url, expected=expected).file.read_bytes()
+        datasets.fetch.fetch_taxi_month(url, expected=expected).file.read_bytes()
         == handler.contents
     )
 
@@ -116,7 +116,9 @@ def test_what_is_not_there_is_told(server, month, port, said):
     url, handler = server
     handler.do_GET = lambda self: self.send_error(403)
     with pytest.raises(ValueError, match=said):
-        datasets.fetch_taxi_month(f"http://127.0.0.1:{port}/{NAME}" if port else url)
+        datasets.fetch.fetch_taxi_month(
+            f"http://127.0.0.1:{port}/{NAME}" if port else url
+        )
     assert left() == set()
 
 
@@ -137,7 +139,7 @@ def test_wrong_files_are_removed(server, month, kind, tmp_path):
         expected[1] + (kind == "other trips"),
     )
     with pytest.raises(ValueError, match="The file was removed"):
-        datasets.fetch_taxi_month(url, expected=expected)
+        datasets.fetch.fetch_taxi_month(url, expected=expected)
     assert left() == set()
 
 
@@ -145,7 +147,9 @@ def test_command(server, month, monkeypatch):
     url, handler = server
     handler.contents = month[0]
     monkeypatch.setattr(
-        datasets, "fetch_taxi_month", partial(datasets.fetch_taxi_month, url)
+        datasets.fetch,
+        "fetch_taxi_month",
+        partial(datasets.fetch.fetch_taxi_month, url),
     )
     result = CliRunner().invoke(cli.main, ["data", "fetch"])
     assert result.exit_code == 2

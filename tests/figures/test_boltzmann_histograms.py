@@ -55,7 +55,9 @@ def test_published_releases_are_drawn_where_there_are_some(printed):
     columns = ["t", "who moves", "bin", "mean", "quantile_05", "quantile_95"]
     figure = draw_samples([2, 3], pd.DataFrame(rows, columns=columns), printed)
     for ax, t in zip(figure.axes, (10.0, 100.0)):
-        shown = [line.get_ydata() for line in ax.lines if line.get_label() == "printed"]
+        shown = [
+            line.get_ydata() for line in ax.lines if line.get_label() == "reported"
+        ]
         expected = [] if printed is None else [np.ravel(printed[t])]
         assert len(shown) == len(expected)
         for one, other in zip(shown, expected):

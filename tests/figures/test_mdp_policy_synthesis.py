@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpsim import mdp as mdps
-from dpsim.figures import draw_startups, neighbours, plan_chart
+from dpsim.figures import draw_startups, plan_chart, word_chart
 from dpsim.words.distances import MECHANISMS
 
 
@@ -76,7 +76,7 @@ LAWS = [
     ("rows", "columns", "draw", "low", "start", "step"),
     [
         (PLANS, DECISIONS, lambda table: plan_chart(table, 0.5, 10.0), 5.0, 10.0, 5.0),
-        (LAWS, WORDS, lambda table: neighbours(table, ["a", "b"], 1.5), 1.0, 1.5, 0.5),
+        (LAWS, WORDS, lambda table: word_chart(table, ["a", "b"], 1.5), 1.0, 1.5, 0.5),
     ],
     ids=["plans", "words"],
 )

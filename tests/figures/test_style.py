@@ -8,7 +8,6 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-import seaborn as sns
 from matplotlib.colors import to_hex
 
 from dpsim import figures
@@ -28,42 +27,32 @@ def test_no_text_is_smaller_than_a_reader_needs():
     assert mpl.rcParams["font.family"] == ["DejaVu Sans"]
 
 
-def test_what_is_compared_differs_in_dashes_and_markers():
-    looks = figures.looks(
-        {"a": figures.PAPER, "b": figures.OTHER, "c": figures.OURS}, markers=True
-    )
-    assert (
-        len({str(dash) for dash in looks["dashes"].values()})
-        == len(set(looks["markers"].values()))
-        == 3
-    )
+def test_the_colours_of_lines_differ_in_dashes():
+    colours = (figures.PAPER, figures.OURS, figures.OTHER)
+    dashes = [figures.DASHES[colour] for colour in colours]
+    assert len({str(one) for one in [*dashes, figures.BOUND]}) == 4
 
 
-def test_any_colour_that_matplotlib_knows_has_a_look(ax):
+def test_each_name_has_a_line_in_its_colour_and_a_bound_is_dashed(ax):
     table = pd.DataFrame(
-        {"x": [0, 1] * 3, "y": range(6), "name": np.repeat(["a", "b", "c"], 2)}
+        {"x": [1, 0] * 3, "y": range(6), "name": np.repeat(["a", "b", "c"], 2)}
     )
-    colours = {"a": "red", "b": "#9AD9C3", "c": figures.OURS}
-    sns.lineplot(
-        table,
-        x="x",
-        y="y",
-        hue="name",
-        style="name",
-        ax=ax,
-        **figures.looks(colours, markers=True),
-    )
-    drawn = [to_hex(line.get_color()).upper() for line in ax.lines[:3]]
-    assert drawn == ["#FF0000", "#9AD9C3", figures.OURS]
-    with pytest.raises(
-        ValueError,
-        match="colours must be colours that matplotlib knows, got 'nice' for 'a'",
-    ):
-        figures.looks({"a": "nice"})
+    colours = {"b": "#9AD9C3", "c": figures.OURS, "a": "red"}
+    figures.draw_lines(ax, table, "x", "y", "name", colours, bounds=["a"])
+    b, c, a = ax.lines
+    assert [line.get_label() for line in (b, c, a)] == ["b", "c", "a"]
+    assert to_hex(a.get_color()).upper() == "#FF0000"
+    assert [line.is_dashed() for line in (b, c, a)] == [False, True, True]
+    assert a.get_xdata().tolist() == [0, 1] and a.get_ydata().tolist() == [1, 0]
+    assert not ax.collections
 
 
 def test_a_band_is_two_standard_errors_to_either_side(ax):
-    figures.draw_means(ax, [1, 2], [1.0, 2.0], [0.25, 0.5], figures.OURS, label="ours")
+    table = pd.DataFrame(
+        {"x": [1, 2], "y": [1.0, 2.0], "se": [0.25, 0.5], "name": "ours"}
+    )
+    colours = {"ours": figures.OURS}
+    figures.draw_lines(ax, table, "x", "y", "name", colours, error="se")
     (line,), (band,) = ax.lines, ax.collections
     assert (
         line.get_ydata().tolist() == [1.0, 2.0]
@@ -78,22 +67,20 @@ def test_a_band_is_two_standard_errors_to_either_side(ax):
     }
 
 
-def test_a_table_keeps_its_alignment_without_a_style_sheet_and_its_digits():
-    table = pd.DataFrame(
-        {"way <1>": ["a & b", "c"], "trips": [1234, 5], "error": [0.01234, 1 / 3]}
-    )
-    shown = figures.show_table(table, ".2f", {"trips": ",d"})._repr_mimebundle_()
-    assert (
-        shown["text/plain"]
-        == "way <1> | trips | error\na & b | 1,234 | 0.01\nc | 5 | 0.33"
-    )
+def test_a_band_is_cut_off_at_its_limits(ax):
+    figures.draw_band(ax, [1, 2], [0.1, 0.9], [0.2, 0.2], figures.OURS, low=0, high=1)
+    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert heights.min() == 0 and heights.max() == 1
+
+
+def test_a_table_keeps_its_alignment_without_a_style_sheet():
+    table = pd.DataFrame({"way <1>": ["a & b", "c"], "trips": ["1,234", "5"]})
+    shown = figures.show_table(table)._repr_mimebundle_()
+    assert shown["text/plain"] == "way <1> | trips\na & b | 1,234\nc | 5"
     styles = re.findall(
         r'<t[hd] style="text-align: (\w+); vertical-align: top">', shown["text/html"]
     )
-    assert (
-        styles == ["left", "right", "right"] * 3
-        and "way &lt;1&gt;" in shown["text/html"]
-    )
+    assert styles == ["left"] * 6 and "way &lt;1&gt;" in shown["text/html"]
 
 
 def test_many_values_leave_room_for_each_other(ax):
@@ -124,7 +111,7 @@ def test_a_rounded_table_holds_what_its_csv_holds(tmp_path):
     ).read_bytes()
 
 
-def test_key_numbers_are_written_with_ten_digits_and_only_on_request(tmp_path):
+def test_key_numbers_are_written_with_six_digits_and_only_on_request(tmp_path):
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, "")
     assert list(tmp_path.iterdir()) == []
     figures.save_numbers({"delta": 1 / 3, "rows": 12}, str(tmp_path / "new"))

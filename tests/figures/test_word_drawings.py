@@ -54,9 +54,7 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
     pink = [lines for lines in axes[0].collections if lines.get_zorder() == 3]
     ends = figures.maps.segment_ends(roads)
     np.testing.assert_array_equal(np.array(pink[0].get_segments()), ends[[4, 6]])
-    stops = [
-        np.array(figures.maps.walk_stops(roads, drive)) for drive in (true, private)
-    ]
+    stops = [figures.maps.walk_stops(roads, drive) for drive in (true, private)]
     drawn = [line.get_xydata() for line in axes[1].lines if line.get_zorder() in (3, 4)]
     for path in stops:
         assert any(len(path) == len(line) and (path == line).all() for line in drawn)

@@ -73,11 +73,11 @@ LEFT_OUT = {
         ledger.* runner.* files.* paths.* cli.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
         figures.boltzmann_histograms.* figures.data_driven_markov.* figures.dirichlet.* figures.explore.*
-        figures.graphs.draw_* figures.house_style.looks figures.maps.* figures.matrix_dirichlet.*
+        figures.graphs.draw_* figures.maps.* figures.matrix_dirichlet.*
         figures.mdp_policy_synthesis.* figures.overview.* figures.permute_and_flip.* figures.release.*
         figures.house_style.shorten
-        figures.house_style.plain_ticks figures.house_style.add_band figures.house_style.mark_*
-        figures.house_style.save* figures.house_style.draw_means figures.house_style.show_table figures.price.*""",
+        figures.house_style.plain_ticks figures.house_style.draw_* figures.house_style.mark_*
+        figures.house_style.save* figures.house_style.show_table figures.price.*""",
     "has no argument": """
         streams.cores
         datasets.taxi.counts_file datasets.*.checksums datasets.*.load_sources datasets.*.load_grades
