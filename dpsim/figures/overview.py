@@ -90,7 +90,8 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
     dots = {
         "mark": {"type": "point", "filled": True, "size": 50, "color": PAPER},
         "encoding": {
-            "x": where | {"title": "published number of D", "axis": {"labelAngle": 0}},
+            "x": where
+            | {"title": "published count of Ann's grade", "axis": {"labelAngle": 0}},
             "y": factor,
         },
     }
@@ -165,7 +166,7 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     colour = encode(
         "size",
         "nominal",
-        title="too many or too few, of 100,000 taxis (surrogate data)",
+        title="too many or too few, of 100,000 taxis (stand-in data)",
         scale={"domain": CLASSES, "range": SHADES},
         legend={"orient": "bottom", "titleLimit": 400},
     )
@@ -278,7 +279,7 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
         the paper's), label (the words beside the dot) and line (the height of the dot).
     """
     values, *others = [
-        _panel(claims, "values", 190, "our number ÷ the paper's"),
+        _panel(claims, "values", 190, "our number ÷ reported"),
         _panel(claims, "bounds", 140, "our number ÷ bound"),
         _panel(claims, "statements", 145, "our number ÷ limit"),
         _panel(claims, "no ratio", 110, ""),
