@@ -66,7 +66,7 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     high = corners.max(axis=0) + MARGIN
     for ax in axes.values():
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    scale_bar(axes[0], 500)
+    scale_bar(axes[1], 500)
     table.set(xlim=(0.1, len(names) + 0.6), ylim=(0.4 - len(walks), 1.9))
     table.set_axis_off()
     table.axhline(0.5, color="0.6", lw=0.6)
@@ -179,7 +179,7 @@ def stationary_errors(
     for point, offset in zip(printed, ((-8, -62), (6, -12))):
         mark_published(error, *point, f"{point[1]:g}", offset=offset)
     others += error.plot(
-        [], [], "D", mfc="none", mec=PUBLISHED, label="printed in the paper"
+        [], [], "D", mfc="none", mec=PUBLISHED, label="reported in the paper"
     )
     low, high = allowed.theorem3.min(), allowed.theorem3.max()
     words = f"The bound of Theorem 3, {low:.0f} to {high:.0f},\nis far above this axis."

@@ -22,7 +22,7 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
     )
     true, error, private = figure.axes[:3]
     labels = [text.get_text() for text in error.get_legend().get_texts()]
-    assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "printed in the paper"]
+    assert sorted(labels) == ["$b=0.01$", "$b=0.02$", "reported in the paper"]
     assert [len(part.lines[0].get_xdata()) for part in error.containers] == [2, 3]
     bars = error.containers[0].lines[2][0].get_segments()
     assert np.diff([bar[:, 1] for bar in bars], axis=1).ravel() == pytest.approx(
@@ -58,7 +58,7 @@ def test_figure_two_is_thin_where_k_is_below_what_assumption_two_allows():
         "$b=0.02$",
         "$b=0.01$",
         "$b=0.02$, $k<10$:\nAssumption 2 broken",
-        "printed in the paper",
+        "reported in the paper",
     ]
     assert [part.lines[0].get_xdata().tolist() for part in error.containers] == [
         [1, 5],
