@@ -57,7 +57,7 @@ def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:
     high = np.concatenate(corners).max(axis=0) + MARGIN
     for ax in axes.values():
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    scale_bar(axes[0], 500)
+    scale_bar(axes[1], 500)
     table.set(xlim=(0.1, len(names) + 0.6), ylim=(0.4 - len(walks), 1.9))
     table.set_axis_off()
     table.axhline(0.5, color="0.6", lw=0.6)
