@@ -115,7 +115,9 @@ def hockey_stick(log_p, log_q, epsilon):
 def of_words(row) -> Iterator[Claim]:
     """The exponential mechanism, permute-and-flip and the staircase."""
     about = row.about
-    n, b, epsilon = about["n"], about["b"], about["epsilon"]
+    n = about["n"]
+    b = about["b"]
+    epsilon = about["epsilon"]
     where = {"letters": about["m"]} if "m" in about else {}
     where |= {name: about[name] for name in ("adjacency", "start") if name in about}
     name = row.mechanism.removesuffix(" mechanism")
@@ -230,7 +232,8 @@ def of_threshold(row):
 def of_zero_sum(row):
     """dpsim states its epsilon, and otherwise only samples it."""
     if row.quantity == "epsilon":
-        bins, epsilon = row.about["bins"], row.about["epsilon"]
+        bins = row.about["bins"]
+        epsilon = row.about["epsilon"]
         made = boltzmann.privatize(
             [1] * bins,
             epsilon=epsilon,
@@ -279,7 +282,8 @@ def of_dirichlet(row):
     if "p" in about:
         yield from of_one_release(row)
         return
-    k, rows = about["k"], about["rows"]
+    k = about["k"]
+    rows = about["rows"]
     pair = {"shift": about["shift"], "eta": about["eta"]}
     if rows == 1:
         delta_at = lambda at: accounting.exact_delta(at, k, **pair)  # noqa: E731
@@ -308,7 +312,8 @@ def of_dirichlet(row):
 
 def of_one_release(row):
     """The accuracy of one row, and the probability of small entries."""
-    k, p = row.about["k"], row.about["p"]
+    k = row.about["k"]
+    p = row.about["p"]
     if row.quantity == "probability":
         gamma = row.given["one of the first entries below"]
         m = row.given["entries"]
@@ -332,7 +337,8 @@ def of_one_release(row):
 
 def of_posterior(row):
     """The release that needs no public minimum."""
-    kappa, alpha = row.about["kappa"], row.about["alpha"]
+    kappa = row.about["kappa"]
+    alpha = row.about["alpha"]
     case = {"alpha": alpha, "adjacency": row.about["adjacency"]}
     yield row.profile(
         "posterior_delta",
@@ -353,7 +359,8 @@ def of_boltzmann(row):
     if "histogram" in about:
         yield from of_one_histogram(row, about["histogram"], t)
         return
-    people, bins = about["people"], about["bins"]
+    people = about["people"]
+    bins = about["bins"]
     if "steps" in about:
         epsilon = row.given["epsilon"]
         case = people, bins, t, about["steps"]

@@ -183,10 +183,8 @@ def _text(
     delimiter = (
         "\t" if ending.startswith("tsv") else str(rng.choice(list(text.DELIMITERS)))
     )
-    end, names = (
-        rng.choice([b"\n", b"\r\n", b"\r"]),
-        list(rng.permutation([*ROLES, "more"])),
-    )
+    end = rng.choice([b"\n", b"\r\n", b"\r"])
+    names = list(rng.permutation([*ROLES, "more"]))
     form = options.get("time_format", "iso")
 
     def good(i: int) -> bytes:
@@ -462,7 +460,8 @@ def _series(kind: str, values: list[Any]) -> pd.Series:
     if kind.startswith("datetime") and kind != UTC:
         return pd.Series(np.array(values, dtype=np.int64).view(kind))
     if kind in REFUSED:
-        numbers, n = np.ones(len(values)), len(values)
+        numbers = np.ones(len(values))
+        n = len(values)
         special = {
             "timedelta64[s]": pd.to_timedelta(numbers),
             "Sparse[int]": pd.arrays.SparseArray([1] * n),

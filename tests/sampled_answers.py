@@ -49,7 +49,8 @@ def of_discrete_laplace(row, size, rng):
 
 def of_zero_sum(row, size, rng):
     """The people moved, whether there is no noise, or the gain of the worst outcomes."""
-    bins, epsilon = row.about["bins"], row.about["epsilon"]
+    bins = row.about["bins"]
+    epsilon = row.about["epsilon"]
     if row.quantity == "epsilon":
         return None
     start = np.full(bins, 100)
@@ -66,7 +67,8 @@ def of_dirichlet(row, size, rng):
     """The error of the first entry, the divergence, or whether an entry is small."""
     if "p" not in row.about:
         return None
-    p, k = np.array(row.about["p"]), row.about["k"]
+    p = np.array(row.about["p"])
+    k = row.about["k"]
     logs = dirichlet.dirichlet_mechanism(p, k, size=size, rng=rng, log=True)
     if row.quantity == "probability":
         small = logs[:, : row.given["entries"]].min(axis=1)
@@ -80,7 +82,8 @@ def of_boltzmann(row, size, rng):
     """The squared error, or whether there is none."""
     if "histogram" not in row.about:
         return None
-    x, t = row.about["histogram"], row.about["t"]
+    x = row.about["histogram"]
+    t = row.about["t"]
     return of_histograms(row, boltzmann.sample_exact(x, t, size=size, rng=rng))
 
 
@@ -88,7 +91,8 @@ def of_chains(row, size, rng):
     """The same at the end of a Metropolis chain."""
     if "histogram" not in row.about:
         return None
-    x, t = row.about["histogram"], row.about["t"]
+    x = row.about["histogram"]
+    t = row.about["t"]
     found = boltzmann.metropolis(x, t, STEPS, chains=size, rng=rng)
     return of_histograms(row, found)
 

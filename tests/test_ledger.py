@@ -62,10 +62,8 @@ def judged(value: float, error: float = math.nan, **more: object) -> pd.Series:
 
 DRAWN = {"draws": 100, "deviation": 0.1}
 """The paper found its number by drawing, with a standard error of 0.01."""
-MOST, LEAST = (
-    {"claim": "bound", "relation": "at most"},
-    {"claim": "bound", "relation": "at least"},
-)
+MOST = {"claim": "bound", "relation": "at most"}
+LEAST = {"claim": "bound", "relation": "at least"}
 SAYS = {
     "claim": "statement",
     "published": math.nan,
@@ -720,10 +718,8 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
 
 
 def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) -> None:
-    folder, runner = (
-        toy / "build" / "runs" / "matrix_dirichlet" / "0123456789abcdef",
-        CliRunner(),
-    )
+    folder = toy / "build" / "runs" / "matrix_dirichlet" / "0123456789abcdef"
+    runner = CliRunner()
     results(folder, {"fallin2023.eps.k9": 1.1, "fallin2023.theorem3": 0.5})
     (folder / "manifest.json").write_text(
         json.dumps({"parameters": {"seed": 8, "b": 0.01}})
@@ -913,7 +909,8 @@ def test_a_figure_that_shows_somebodys_data_is_marked_and_only_for_its_owner(
 ) -> None:
     """Anybody could read the true probabilities in a csv without a mark."""
     monkeypatch.setenv("PDF", "1")
-    fig, table = drawn_figure(), pd.DataFrame({"true": [1 / 3], "private": [0.25]})
+    fig = drawn_figure()
+    table = pd.DataFrame({"true": [1 / 3], "private": [0.25]})
     figures.save(fig, "figa1_release", table, str(tmp_path), owner_only=True)
     figures.save_numbers({"row_error": 0.1}, str(tmp_path), owner_only=True)
     names = [f"figa1_release_OWNER_ONLY.{ending}" for ending in ("csv", "pdf", "png")]
@@ -940,7 +937,8 @@ def test_a_page_shows_the_saved_picture_alone(
     shown: list[Any] = []
     monkeypatch.setattr(house_style, "get_ipython", lambda: "a kernel")
     monkeypatch.setattr(house_style, "display", shown.append)
-    fig, table = drawn_figure(), pd.DataFrame({"x": [0.0]})
+    fig = drawn_figure()
+    table = pd.DataFrame({"x": [0.0]})
     figures.save(fig, "fig1_line", table, "")
     assert not shown and plt.fignum_exists(fig.number)  # not written: the page draws it
     figures.save(fig, "fig1_line", table, str(tmp_path))

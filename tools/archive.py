@@ -95,11 +95,9 @@ def authors() -> list[Author]:
 
 def cff() -> str:
     """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
-    text, package, urls = (
-        (ROOT / "CITATION.cff").read_text(encoding="utf-8"),
-        project(),
-        project().get("urls", {}),
-    )
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    package = project()
+    urls = project().get("urls", {})
     written = {key: value for key, value in citation().items() if key not in CFF_MADE}
     made: dict[str, Any] = {
         "version": package["version"],
@@ -144,7 +142,8 @@ CFF_HEAD = "# Version, licence, authors, keywords, addresses and DOI come from p
 
 def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
-    package, cited = project(), citation()
+    package = project()
+    cited = citation()
     urls = package.get("urls", {})
     verdicts = ledger.by_paper(ledger.report())["verdict"].rename(
         index=ledger.papers()["address"]
@@ -216,7 +215,8 @@ MISSING = """\
 
 def codecheck() -> str:
     """Return codecheck.yml: every committed figure with the command that makes it; the codechecker adds the rest."""
-    cited, about = citation(), ledger.papers().set_index("notebook")["reference"]
+    cited = citation()
+    about = ledger.papers().set_index("notebook")["reference"]
     manifest = [
         {
             "file": f"figures/{name}/{figure.name}",
@@ -274,7 +274,8 @@ def index() -> str:
 
 def addresses() -> str:
     """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
-    urls, doi = project().get("urls", {}), compendium().get("doi")
+    urls = project().get("urls", {})
+    doi = compendium().get("doi")
     found = [f"[the site]({urls['Documentation']})"] if "Documentation" in urls else []
     if repository := re.fullmatch(
         r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")
@@ -410,7 +411,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     from rocrate.model.contextentity import ContextEntity
     from rocrate.rocrate import ROCrate
 
-    package, cited = project(), citation()
+    package = project()
+    cited = citation()
     made = ROCrate(version="1.1")
     made.metadata.extra_terms["sha256"] = SHA256
 
@@ -419,7 +421,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             ContextEntity(made, identifier, properties={"@type": kind, **properties})
         )
 
-    made.name, made.description = cited["title"], package["description"]
+    made.name = cited["title"]
+    made.description = package["description"]
     made.datePublished = str(cited["date-released"])
     made.root_dataset["version"] = str(cited["version"])
     made.license = add(

@@ -10,7 +10,8 @@ from dpsim import datasets, ledger, paths, runner, words
 from dpsim.datasets import taxi
 from dpsim.numerics import simplex
 
-ZONES, ADJACENCY = datasets.load_taxi_zones(), datasets.load_zone_adjacency()
+ZONES = datasets.load_taxi_zones()
+ADJACENCY = datasets.load_zone_adjacency()
 COUNTS = datasets.counts_matrix(datasets.load_taxi_trips(), ZONES["zone"])
 
 
@@ -358,7 +359,8 @@ def test_the_trip_can_be_driven(core, letters):
 
 def test_the_core_chain_lies_in_the_bordered_simplex():
     chain = datasets.load_gainesville(core=True)
-    matrix, raw = chain.transition_matrix, chain.traffic_matrix
+    matrix = chain.transition_matrix
+    raw = chain.traffic_matrix
     protected = simplex.protected_entries(raw)
     assert (protected.sum(axis=1).min(), protected.sum(axis=1).max()) == (2, 6)
     np.testing.assert_array_equal(

@@ -160,7 +160,8 @@ class Bench:
             folder / "project", full=full, of=like.project if like else None
         )
         if like is not None:
-            self.expected, self.seconds = like.expected, like.seconds
+            self.expected = like.expected
+            self.seconds = like.seconds
             return
         start = time.monotonic()
         code, output = self.project.run()
@@ -249,10 +250,8 @@ def sealed_home(bench: Bench) -> str:
 
 @fault("a package and a home that cannot be written")
 def sealed_package(bench: Bench) -> str:
-    home, project = (
-        bench.new("home"),
-        Project(bench.room / "sealed-package", full=bench.full),
-    )
+    home = bench.new("home")
+    project = Project(bench.room / "sealed-package", full=bench.full)
     folders = [
         home,
         *(f for f in (project.folder / "dpsim").rglob("*") if f.is_dir()),

@@ -115,7 +115,8 @@ def middles(ax):
 def test_a_walk_runs_through_the_midpoints_in_order(ax):
     maps.draw_network(ax, CHAIN)
     maps.draw_walk(ax, CHAIN, CHAIN.trip, colour="black")
-    line, middle = walk_line(ax), middles(ax)[CHAIN.trip]
+    line = walk_line(ax)
+    middle = middles(ax)[CHAIN.trip]
     places = [np.flatnonzero(np.hypot(*(line - point).T) < 1e-6)[0] for point in middle]
     assert places[0] == 0 and places[-1] == len(line) - 1 and places == sorted(places)
 

@@ -64,7 +64,8 @@ def test_any_colour_that_matplotlib_knows_has_a_look(ax):
 
 def test_a_band_is_two_standard_errors_to_either_side(ax):
     figures.draw_means(ax, [1, 2], [1.0, 2.0], [0.25, 0.5], figures.OURS, label="ours")
-    (line,), (band,) = ax.lines, ax.collections
+    (line,) = ax.lines
+    (band,) = ax.collections
     assert (
         line.get_ydata().tolist() == [1.0, 2.0]
         and line.get_label() == "ours"

@@ -115,7 +115,8 @@ def test_a_notebook_runs_at_the_ends_of_its_parameters(
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     warned = [output.text for output in outputs if output.get("name") == "stderr"]
     assert not warned, warned
-    made, committed = tmp_path / "figures", paths.figures() / name
+    made = tmp_path / "figures"
+    committed = paths.figures() / name
     assert {path.stem for path in made.glob("*.png")} == {
         path.stem for path in committed.glob("*.png")
     }

@@ -171,8 +171,10 @@ def numbers_of(result: Any) -> list[np.ndarray]:
     return []
 
 
-finite, probability = between(), between(0, 1)
-non_negative, logarithm = between(0), between(high=0, minus_infinity=True)
+finite = between()
+probability = between(0, 1)
+non_negative = between(0)
+logarithm = between(high=0, minus_infinity=True)
 
 
 def anything(result: Any) -> None:
@@ -424,7 +426,8 @@ add("dirichlet.private_matrix.privatize", sums_to_one, P=vectors(3), epsilon=rea
 @st.composite
 def theorem(draw: Any) -> dict[str, Any]:
     """Return arguments of Theorem 1."""
-    m, outside = draw(st.integers(2, 6)), draw(maybe(st.floats(0.01, 0.5)))
+    m = draw(st.integers(2, 6))
+    outside = draw(maybe(st.floats(0.01, 0.5)))
     rest = 1.0 - (outside or 0.0)
     eta = draw(real(1e-6, 0.9)) * rest / m
     shift = draw(real(1e-6, 1.0)) * (rest - (m - 2) * eta - 2 * eta)
@@ -446,10 +449,8 @@ def leaving(draw: Any) -> dict[str, Any]:
     n = draw(st.integers(2, 6))
     protected = draw(maybe(st.integers(1, n - 1)))
     m = n if protected is None else protected
-    eta, gamma = (
-        draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m,
-        draw(real(1e-12, 0.99)) / max(m - 1, 1),
-    )
+    eta = draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m
+    gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
@@ -542,7 +543,8 @@ posterior = {
     "alpha": reals(1e-3, 1e3),
     "adjacency": adjacency,
 }
-deltas, levels = reals(1e-300, 1.0), st.one_of(epsilons, reals(0.0, 1e6))
+deltas = reals(1e-300, 1.0)
+levels = st.one_of(epsilons, reals(0.0, 1e6))
 add("accounting.dirichlet.exact_delta", probability, borders(epsilon=levels, k=ks))
 add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
 add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
@@ -652,7 +654,8 @@ add("numerics.simplex.protected_entries", anything, matrix=vectors(5, positive=T
 @st.composite
 def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     """Return arguments of Theorem 1 for two rows, and what else is asked for."""
-    m, outside = draw(st.integers(2, 6)), draw(st.floats(0.01, 0.4))
+    m = draw(st.integers(2, 6))
+    outside = draw(st.floats(0.01, 0.4))
     eta = draw(real(1e-4, 0.9)) * (1.0 - outside) / m
     b = 2.0 * draw(real(1e-4, 0.99)) * (1.0 - outside - m * eta)
     chosen = {"b": min(b, 1.0), "eta": eta, "eta_bar": outside, "protected": [2, m]}
@@ -823,7 +826,8 @@ def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     return chosen | {"weights": draw(weight(chosen["x"].size, full=False))}
 
 
-warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
+warmth = real(1e-3, 1e6)
+warmths = reals(1e-3, 1e6)
 add(
     "boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]})
 )

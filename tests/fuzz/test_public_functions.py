@@ -277,7 +277,8 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
     name: str,
 ) -> None:
     """Text, complex and masked: each in each argument, so that none is converted without a check."""
-    entry, tried = ENTRIES[name], set()
+    entry = ENTRIES[name]
+    tried = set()
     module, function = name.rsplit(".", 1)
     original = getattr(importlib.import_module(f"dpsim.{module}"), function)
 

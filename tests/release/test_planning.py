@@ -43,7 +43,9 @@ def drawn_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
 
 
 def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
-    epsilon, noise, near = 1.0, laplace_noise(1.0), []
+    epsilon = 1.0
+    noise = laplace_noise(1.0)
+    near = []
     for rows in (
         ((1, 0),),
         ((3, 0),),
@@ -53,7 +55,8 @@ def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
         ((9, 0, 0),),
         ((4, 3, 2),),
     ):
-        states, events = len(rows), sum(map(sum, rows))
+        states = len(rows)
+        events = sum(map(sum, rows))
         exact = (
             sum(
                 sum(row) * error_of_a_row(row, noise, 22 if len(row) == 2 else 14)

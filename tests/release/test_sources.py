@@ -130,7 +130,8 @@ def test_links_are_the_file_they_name(
 
 def test_links_to_folders_are_followed_each_folder_once(tmp_path: Path) -> None:
     """The rows of a linked subfolder were left out without a word."""
-    elsewhere, source = tmp_path / "elsewhere", tmp_path / "source"
+    elsewhere = tmp_path / "elsewhere"
+    source = tmp_path / "source"
     (elsewhere / "deep").mkdir(parents=True)
     (source / ".store").mkdir(parents=True)
     write("csv", TABLE[:1], source / "a.csv")

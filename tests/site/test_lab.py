@@ -153,16 +153,15 @@ def page() -> Iterator[Any]:
 
 def _when_still(look: Callable[[], Any]) -> Any:
     """Return what is seen once it has stayed the same for two seconds: a chart is drawn in several steps."""
-    before, since, give_up = (
-        look(),
-        time.monotonic(),
-        time.monotonic() + PATIENCE / 1000,
-    )
+    before = look()
+    since = time.monotonic()
+    give_up = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < min(since + 2, give_up):
         time.sleep(0.1)
         now = look()
         if now != before:
-            before, since = now, time.monotonic()
+            before = now
+            since = time.monotonic()
     return before
 
 
@@ -195,7 +194,8 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
     handle = chart.locator('input[type="range"]').first
     handle.scroll_into_view_if_needed()
     drawing = chart.locator("canvas, svg").first
-    value, drawn = handle.input_value(), _when_still(drawing.screenshot)
+    value = handle.input_value()
+    drawn = _when_still(drawing.screenshot)
     handle.focus()
     handle.press(
         "PageUp"

@@ -750,7 +750,8 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
 def test_a_card_has_its_question_and_the_papers_first_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pages, notebooks = site_module("pages"), site_module("notebook_pages")
+    pages = site_module("pages")
+    notebooks = site_module("notebook_pages")
     prose = "*A paper.*\n\n**The question.** Who asks? Ann does. She is a student."
     cells = [nbformat.v4.new_markdown_cell(source) for source in ("# Title", prose)]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -919,10 +920,8 @@ def test_a_formula_keeps_the_signs_beside_it() -> None:
         '<code class="literal"><i>a</i></code>',
     )
     page = f"<p>below {formula}. See ({code}), {code} and {formula}</p>"
-    first, second = (
-        f'<span class="whole">{formula}.</span>',
-        f'<span class="whole">({code}),</span>',
-    )
+    first = f'<span class="whole">{formula}.</span>'
+    second = f'<span class="whole">({code}),</span>'
     assert (
         site_module("finish").whole(page)
         == f"<p>below {first} See {second} {code} and {formula}</p>"

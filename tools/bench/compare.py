@@ -133,10 +133,8 @@ def delta_error(n: int, found: Any) -> float:
 
 def word_ours(length: int) -> Any:
     """1,000 private words of a length over three letters."""
-    automaton, rng = (
-        words.HammingAutomaton([0] * length, letters=3),
-        np.random.default_rng(1),
-    )
+    automaton = words.HammingAutomaton([0] * length, letters=3)
+    rng = np.random.default_rng(1)
     return automaton.sample(
         words.draw_distances(automaton.counts, 3.0, size=1000, rng=rng), rng
     )

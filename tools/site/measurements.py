@@ -93,7 +93,8 @@ def _linked(text: str, files: Path) -> str:
     local links as their words."""
 
     def link(found: re.Match[str]) -> str:
-        words, target = found[1], found[2]
+        words = found[1]
+        target = found[2]
         return (
             f'<a href="{files.name}/{target}">{words}</a>'
             if (files / target).is_file()

@@ -78,7 +78,8 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     section = title(notebook)
     for number, cell in enumerate(notebook.cells):
         section = (_headings(cell) or [section])[-1]
-        stems, captions = _saved(cell), _captions_below(notebook, number)
+        stems = _saved(cell)
+        captions = _captions_below(notebook, number)
         if (
             0 < len(stems) < len(captions)
         ):  # more paragraphs than figures: the last figure has the rest
@@ -123,7 +124,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             cell.metadata["tags"] = [*tags, "hide-input"]
         stems = [stem for stem in _saved(cell) if stem in made]
         if headings := _headings(cell):
-            section, start = headings[-1], len(cells) + 1
+            section = headings[-1]
+            start = len(cells) + 1
         recorded = (
             re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source)
             if cell.cell_type == "code"
@@ -355,7 +357,8 @@ def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
     links.append(
         f'<a href="#code-{figure.anchor}" aria-label="code of {label}">code</a>'
     )
-    alt, chart = figure.alt, folder / f"{figure.stem}.json"
+    alt = figure.alt
+    chart = folder / f"{figure.stem}.json"
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
         links.append(
@@ -444,10 +447,8 @@ def citation(figure: Figure) -> str:
     declared = tomllib.loads(
         (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
     )
-    site, doi = (
-        declared["project"].get("urls", {}).get("Documentation", ""),
-        declared["tool"]["compendium"].get("doi"),
-    )
+    site = declared["project"].get("urls", {}).get("Documentation", "")
+    doi = declared["tool"]["compendium"].get("doi")
     archive = f", https://doi.org/{doi}" if doi else ""
     return f"{words}Markov chains, version {__version__}{archive}, {site and site.rstrip('/') + '/'}{place}"
 

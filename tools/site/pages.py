@@ -199,7 +199,8 @@ def _on_the_site(markdown: str) -> str:
     )  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
-        words, target = found[1], found[2]
+        words = found[1]
+        target = found[2]
         if target.startswith(measurements.RESULTS) and measurements.texts():
             return f"[{words}](measurements.md)"
         page = target if target.startswith("notebooks/") else PAGES.get(target)

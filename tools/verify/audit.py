@@ -114,10 +114,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 def is_sound(shown: pd.DataFrame) -> bool:
     """Return whether every claim holds, every exact profile agrees and every broken version tried was caught."""
-    claims, profiles = (
-        (shown["claim"] == "holds").all(),
-        (shown["exact_profile"] == "inside").all(),
-    )
+    claims = (shown["claim"] == "holds").all()
+    profiles = (shown["exact_profile"] == "inside").all()
     return bool(claims and profiles and (shown["broken_version"] != "NOT CAUGHT").all())
 
 
@@ -137,7 +135,8 @@ COLUMNS = {
 def markdown(table: pd.DataFrame, draws: int) -> str:
     """Return the page of the audit: what was done, what it proves, a row for each setting."""
     shown = summary(table).reset_index()
-    brackets, proofs = len(table), int(table["broken_lower"].count())
+    brackets = len(table)
+    proofs = int(table["broken_lower"].count())
     rows = [
         [f"{value:.3g}" if isinstance(value, float) else value for value in row]
         for row in shown[list(COLUMNS)].itertuples(index=False)
@@ -186,10 +185,8 @@ def draw_figure(table: pd.DataFrame) -> plt.Figure:
     for ax, ((mechanism, setting), rows_of_setting) in zip(axes.flat, panels):
         part = rows_of_setting.sort_values("epsilon")
         x = part["epsilon"]
-        middle, half = (
-            (part["lower"] + part["upper"]) / 2,
-            (part["upper"] - part["lower"]) / 2,
-        )
+        middle = (part["lower"] + part["upper"]) / 2
+        half = (part["upper"] - part["lower"]) / 2
         ax.plot(
             x,
             part["published_delta"],

@@ -55,11 +55,13 @@ class Case:
 
 def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
     """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM, or to `most`."""
-    low, high = 0.0, min(1.0, most)
+    low = 0.0
+    high = min(1.0, most)
     while float(claim(np.array([high]))[0]) > SMALLEST_CLAIM:
         if high == most:
             return np.linspace(0.0, most, LEVELS)
-        low, high = high, min(2.0 * high, most)
+        low = high
+        high = min(2.0 * high, most)
     for _ in range(16):
         middle = (low + high) / 2
         low, high = (
@@ -295,7 +297,8 @@ def unit_case() -> Case:
         100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows
     )
     epsilon = levels(composed.delta)
-    claim, bounds = composed.delta(epsilon), composed.delta_bounds(epsilon)
+    claim = composed.delta(epsilon)
+    bounds = composed.delta_bounds(epsilon)
     setting = (
         f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
     )
@@ -439,11 +442,10 @@ def zero_sum_laplace_case() -> Case:
     grid = np.arange(-reach, reach + 1)
     noise = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     noise = np.column_stack([noise, -noise.sum(axis=1)])
-    norm, shifted = (
-        np.abs(noise).sum(axis=1),
-        np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1),
-    )
-    mass, loss = np.exp(-spent / 2 * norm), spent / 2 * (shifted - norm)
+    norm = np.abs(noise).sum(axis=1)
+    shifted = np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1)
+    mass = np.exp(-spent / 2 * norm)
+    loss = spent / 2 * (shifted - norm)
     exact = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass / mass.sum()
     setting = f"n 3, epsilon {spent:g}"
     name = "zero-sum discrete Laplace noise"
@@ -498,7 +500,8 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
     epsilon = levels(mechanism.claim, mechanism.most)
     exact, worst = profile(mechanism.laws(1.0), mechanism.neighbours, epsilon)
     for index in dict.fromkeys(worst):
-        pair, own = mechanism.neighbours[index], np.array(worst) == index
+        pair = mechanism.neighbours[index]
+        own = np.array(worst) == index
         yield Case(
             mechanism.mechanism,
             mechanism.setting,

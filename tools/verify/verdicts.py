@@ -141,7 +141,8 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    chosen, wanted = [last], set(cells[last].reads)
+    chosen = [last]
+    wanted = set(cells[last].reads)
     for number in reversed(range(last)):
         made = cells[number].makes - (
             modules - cells[number].replaces
