@@ -118,17 +118,15 @@ def of_words(row) -> Iterator[Claim]:
     n = about["n"]
     b = about["b"]
     epsilon = about["epsilon"]
-    where = {"letters": about["m"]} if "m" in about else {}
-    where |= {name: about[name] for name in ("adjacency", "start") if name in about}
+    space = word_space(about.get("m"), about.get("adjacency"), about.get("start"))
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, epsilon, b, about.get("offset", 0))
     if row.quantity == "epsilon":
-        spent = words.exact_word_epsilon(n, epsilon, mechanism=name, b=b, **where)
+        spent = words.exact_word_epsilon(n, epsilon, mechanism=name, b=b, letters=space)
         yield row.equal("exact_word_epsilon", spent, 1e-9)
         yield row.above("Benvenuti 2026, Theorem 1", epsilon)
         if "graph" in about:
-            chain = word_space(**where).chain
-            bound = exact_epsilon._upper(chain, n, law)
+            bound = exact_epsilon._upper(space.chain, n, law)
             yield row.above(
                 "the bound for long walks", bound, 0.1 if epsilon > 1 else FAR
             )
@@ -138,7 +136,7 @@ def of_words(row) -> Iterator[Claim]:
         )
     else:
         true = about.get("word", [0] * n)
-        counts = words.HammingAutomaton(true, **where).counts
+        counts = words.HammingAutomaton(true, letters=space).counts
         yield from of_distances(row, law, counts)
 
 

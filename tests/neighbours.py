@@ -101,11 +101,7 @@ def cases() -> Iterator[Case]:
     counts = (*words, "--count", "n")
     endings = ("csv", "parquet", "csv.gz", "tsv", "tsv.gz", "folder")
     for i, label in enumerate(ODD):
-        ends = (
-            {"from": label, "to": label}
-            if i % 3 == 0
-            else {("from", "to")[i % 3 - 1]: label}
-        )
+        ends = [{"from": label, "to": label}, {"from": label}, {"to": label}][i % 3]
         event = with_event(table, 6000 * (i % 2), **ends)
         shown = repr(label)[:20]
         for j, (name, options) in enumerate(

@@ -12,6 +12,7 @@ from dpsim.release import draws as release_draws
 from dpsim.release import noise
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism, sample_distances
+from dpsim.words.space import word_space
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few histograms."""
@@ -22,10 +23,9 @@ def of_words(row, size, rng):
     about = row.about
     if row.quantity not in ("expected error", "probability"):
         return None
-    where = {"letters": about["m"]} if "m" in about else {}
-    where |= {name: about[name] for name in ("adjacency", "start") if name in about}
+    space = word_space(about.get("m"), about.get("adjacency"), about.get("start"))
     true = about.get("word", [0] * about["n"])
-    counts = words.HammingAutomaton(true, **where).counts
+    counts = words.HammingAutomaton(true, letters=space).counts
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, about["epsilon"], about["b"], about.get("offset", 0))
     found = sample_distances(law, log_integers(counts), (size,), rng)

@@ -644,12 +644,17 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
         said(2.26, 2.3)
         == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     )
-    kinds = {
-        "inputs": ["any", "example", "chosen", "paper"],
-        "claim": ["value", "bound", "value", "slip"],
-    }
-    kinds |= {"relation": ["", "at most", "", ""], "where": ["A", "B", "C", "D"]}
-    assert said(2.3, 2.26, 2.26, 2.3, **kinds) == (
+    mixed = said(
+        2.3,
+        2.26,
+        2.26,
+        2.3,
+        inputs=["any", "example", "chosen", "paper"],
+        claim=["value", "bound", "value", "slip"],
+        relation=["", "at most", "", ""],
+        where=["A", "B", "C", "D"],
+    )
+    assert mixed == (
         "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 is a slip (D), and 1 could not "
         "be tested."
     )

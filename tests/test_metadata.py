@@ -79,10 +79,13 @@ def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
 def test_what_pyproject_declares_once_is_said_everywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site, code = "https://lab.github.io/chains/", "https://github.com/lab/chains"
-    declared = {"authors": [{"name": "Ann B. Author"}, {"name": "A Group"}]}
-    declared |= {"urls": {"Repository": code, "Documentation": site}}
-    package = archive.project() | declared
+    site = "https://lab.github.io/chains/"
+    code = "https://github.com/lab/chains"
+    package = {
+        **archive.project(),
+        "authors": [{"name": "Ann B. Author"}, {"name": "A Group"}],
+        "urls": {"Repository": code, "Documentation": site},
+    }
     monkeypatch.setattr(archive, "project", lambda: package)
     monkeypatch.setattr(
         archive,

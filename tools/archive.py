@@ -39,8 +39,6 @@ FORMATS = {
     ".lock": "text/plain",
     ".cff": "text/yaml",
     ".md": "text/markdown",
-}
-FORMATS |= {
     ".toml": "application/toml",
     ".yml": "text/yaml",
     ".yaml": "text/yaml",
@@ -97,28 +95,26 @@ def cff() -> str:
     """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     package = project()
-    urls = project().get("urls", {})
+    urls = package.get("urls", {})
     written = {key: value for key, value in citation().items() if key not in CFF_MADE}
-    made: dict[str, Any] = {
-        "version": package["version"],
-        "license": package["license"],
-    }
-    made["authors"] = [
+    cited = [
         dict(zip(("given-names", "family-names", "orcid"), (*each.names, each.orcid)))
         if each.orcid
         else {"name": each.name}
         for each in authors()
     ]
-    made["keywords"] = package["keywords"]
+    made = {
+        "version": package["version"],
+        "license": package["license"],
+        "authors": cited,
+        "keywords": package["keywords"],
+    }
     declared = {
         "repository-code": urls.get("Repository"),
         "url": urls.get("Documentation"),
+        "doi": compendium().get("doi"),
     }
-    made |= {
-        key: value
-        for key, value in (declared | {"doi": compendium().get("doi")}).items()
-        if value
-    }
+    made.update({key: value for key, value in declared.items() if value})
     head = yaml.safe_dump(
         written | made, sort_keys=False, allow_unicode=True, width=120
     )
@@ -178,13 +174,11 @@ def codemeta() -> dict[str, Any]:
                 "name": paper["title"],
                 "datePublished": str(paper["year"]),
                 "url": paper["url"],
-            }
-            | {
                 "review": {
                     "@type": "Review",
                     "reviewAspect": "reproducibility",
                     "reviewBody": verdicts[paper["url"]],
-                }
+                },
             }
             for paper in cited["references"]
         ],
@@ -226,16 +220,15 @@ def codecheck() -> str:
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
     ]
-    numbers = [(each.name, each.orcid.rpartition("/")[2]) for each in authors()]
-    names = [
-        {"name": name} | ({"ORCID": orcid} if orcid else {}) for name, orcid in numbers
-    ]
+    names = []
+    for each in authors():
+        author = {"name": each.name}
+        if each.orcid:
+            author["ORCID"] = each.orcid.rpartition("/")[2]
+        names.append(author)
     paper: dict[str, Any] = {"title": cited["title"], "authors": names}
-    paper |= (
-        {"reference": f"https://doi.org/{doi}"}
-        if (doi := compendium().get("doi"))
-        else {}
-    )
+    if doi := compendium().get("doi"):
+        paper["reference"] = f"https://doi.org/{doi}"
     paper["reference-other"] = [each["url"] for each in cited["references"]]
     whole = {
         "version": "https://codecheck.org.uk/spec/config/2.0/",
@@ -392,7 +385,8 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
             (Path(job.record) / "manifest.json").read_text(encoding="utf-8")
         )
         kept = {name: value for name, value in record.items() if name not in MEASURED}
-        kept |= {"output": f"figures/{job.name}", "versions": runner.keys.versions()}
+        kept["output"] = f"figures/{job.name}"
+        kept["versions"] = runner.keys.versions()
         kept["outputs"] = {
             name: digest
             for name, digest in record["outputs"].items()
@@ -449,10 +443,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             "encodingFormat": _format(name),
         }
         if name.endswith(".ipynb"):
-            properties |= {
-                "@type": ["File", "SoftwareSourceCode"],
-                "version": str(cited["version"]),
-            }
+            properties["@type"] = ["File", "SoftwareSourceCode"]
+            properties["version"] = str(cited["version"])
         properties["sha256"] = hashlib.sha256(contents).hexdigest()
         entities[name] = made.add_file(
             ROOT / name, dest_path=name, properties=properties

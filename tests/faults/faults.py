@@ -27,6 +27,8 @@ from typing import Any
 import nbformat
 import psutil
 
+from dpsim import streams
+
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 
@@ -484,13 +486,7 @@ def main() -> int:
         if chosen.only in name
     }
     # a run of the small notebook is one process after another: as many at once as there are processors
-    at_once = (
-        1
-        if chosen.full
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else 2
-    )
+    at_once = 1 if chosen.full else streams.cores()
     found: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as folder,

@@ -272,7 +272,9 @@ def chains(draw: Any, dense: bool = False) -> Any:
     kind = draw(
         st.sampled_from(["dense", "batch"] if dense else ["dense", "batch", "sparse"])
     )
-    return {"dense": P, "batch": np.stack([P, P]), "sparse": sparse.csr_array(P)}[kind]
+    if kind == "batch":
+        return np.stack([P, P])
+    return sparse.csr_array(P) if kind == "sparse" else P
 
 
 def symmetric_mask(n: int) -> st.SearchStrategy[np.ndarray]:
@@ -752,8 +754,6 @@ add("mdp.private_model.perturb_with_noise", probability, noised_model,
 secret = {
     "mdp": models.filter(lambda model: len(model.rewards) > 1),
     "epsilon": real(20.0, 60.0),
-}
-secret |= {
     "delta": real(1e-9, 0.1),
     "b": real(0.02, 0.1),
     "rng": rng,

@@ -328,9 +328,9 @@ def test_a_misspelt_keyword_is_refused_by_the_name_that_was_called(
 ) -> None:
     """It was "counted() got an unexpected keyword", a function that nobody had called."""
     settings = {"origin": "from", "destination": "to", "categorie": ["a", "b"]}
-    settings |= (
-        {"source": "nowhere.csv", "epsilon": 1.0} if call is release.privatize else {}
-    )
+    if call is release.privatize:
+        settings["source"] = "nowhere.csv"
+        settings["epsilon"] = 1.0
     with pytest.raises(
         TypeError, match=rf"{call.__name__}.*unexpected keyword argument 'categorie'"
     ):

@@ -343,7 +343,10 @@ def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(
     path = toy / place
     path.parent.mkdir(parents=True, exist_ok=True)
     (toy / "elsewhere").mkdir()
-    path.write_text("mine") if kind == "file" else path.symlink_to(toy / "elsewhere")
+    if kind == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to(toy / "elsewhere")
     result = CliRunner().invoke(
         main, ["run", *(["--output", "mine"] if "mine" in place else [])]
     )

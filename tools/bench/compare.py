@@ -422,20 +422,18 @@ def markdown(table: pd.DataFrame) -> str:
             f"## {comparison.name[0].upper()}{comparison.name[1:]}",
             markdown_table(columns, lines, ()),
         ]
-        parts += [comparison.remark] * bool(comparison.remark)
+        if comparison.remark:
+            parts.append(comparison.remark)
     return "\n\n".join(parts) + "\n"
 
 
 def _seconds(seconds: float, ours: float | None) -> str:
     """Return the seconds, with how many times ours they are."""
-    ratio = (
-        ""
-        if ours is None
-        else f" ({seconds / ours:,.0f})"
-        if seconds >= 10 * ours
-        else f" ({seconds / ours:.2g})"
-    )
-    return f"{seconds:.2g}{ratio}"
+    if ours is None:
+        return f"{seconds:.2g}"
+    ratio = seconds / ours
+    digits = ",.0f" if ratio >= 10 else ".2g"
+    return f"{seconds:.2g} ({ratio:{digits}})"
 
 
 def draw(table: pd.DataFrame) -> None:

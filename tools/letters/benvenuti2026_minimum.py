@@ -10,8 +10,7 @@ most = 2_933_898  # trips, Section 6.2
 
 def smallest_epsilon(records, N, n, gamma=1e-8):
     """Return (6) at eta = records / N and k = 3 / (2 eta), in a row of N records."""
-    k = 1.5 * N / records
-    shift = 1.5 / records
+    k, shift = 1.5 * N / records, 1.5 / records
     ratio = betaln(1.5, k - 3) - betaln(1.5 + shift, k - 3 - shift)
     return ratio + shift * np.log((1 - (n - 1) * gamma) / gamma)
 

@@ -87,9 +87,8 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
                 *captions[: len(stems) - 1],
                 "\n\n".join(captions[len(stems) - 1 :]),
             ]
-        captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (
-            len(stems) - len(captions)
-        )
+        last = captions[-1] if captions else ""
+        captions += [last] * (len(stems) - len(captions))
         found += [
             Figure(name, stem, caption, section)
             for stem, caption in zip(stems, captions)
@@ -197,11 +196,10 @@ def part_2(name: str, cells: list[Any]) -> str:
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     named = re.findall(r"^\*\*Paper, Figures? (\d+)", prose, flags=re.MULTILINE)
     found = list(dict.fromkeys(named))
-    figures = (
-        f"the paper's Figure{'s' * (len(found) > 1)} {_listed(found)}, and "
-        if found
-        else ""
-    )
+    figures = ""
+    if found:
+        word = "Figures" if len(found) > 1 else "Figure"
+        figures = f"the paper's {word} {_listed(found)}, and "
     return f"For readers who hold the paper: {figures}each of its {claims} claims beside what we compute"
 
 
@@ -330,12 +328,8 @@ def _site_link(link: str) -> str:
     """Return a link to a heading, of this notebook or of another page, as the site has
     it."""
     file, _, heading = link.partition("#")
-    return f"{re.sub('[.](ipynb|md)$', '.html', file)}#{heading_id(html.unescape(heading))}"
-
-
-def heading_id(heading: str) -> str:
-    """Return the id that Sphinx gives a heading."""
-    return ledger.site_anchor(heading)
+    page = re.sub("[.](ipynb|md)$", ".html", file)
+    return f"{page}#{ledger.site_anchor(html.unescape(heading))}"
 
 
 def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:

@@ -248,7 +248,7 @@ def _where(row: Any) -> str:
     it."""
     if not row.section:
         return str(row.where)
-    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{notebook_pages.heading_id(row.section)}"
+    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{ledger.site_anchor(row.section)}"
     return f'<a href="{page}">{escape(row.where)}</a>'
 
 
@@ -338,7 +338,10 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
 def _number(figure: Figure) -> tuple[int, str]:
     """Return what sorts figures by their number; those without one come last."""
     found = re.match(r"fig(a?)(\d+)", figure.stem)
-    return (int(found[2]) + (500 if found[1] else 0) if found else 1000, figure.stem)
+    if not found:
+        return 1000, figure.stem
+    own = 500 if found[1] else 0
+    return own + int(found[2]), figure.stem
 
 
 def _place(id: str) -> str:

@@ -18,6 +18,7 @@ import time
 from functools import partial
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
 from dpsim import accounting, figures, paths
@@ -87,10 +88,10 @@ def bracket(
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each setting: what was claimed, what held and what was caught."""
     grouped = table.groupby(["mechanism", "setting"], sort=False)
-    caught = grouped["broken_caught"].any().map({True: "caught", False: "NOT CAUGHT"})
-    published = (
-        grouped["violates_published"].any().map({True: "refuted", False: "holds"})
-    )
+    claim = np.where(grouped["violates_claim"].any(), "VIOLATED", "holds")
+    inside = np.where(grouped["agrees_with_pair"].all(), "inside", "OUTSIDE")
+    published = np.where(grouped["violates_published"].any(), "refuted", "holds")
+    caught = np.where(grouped["broken_caught"].any(), "caught", "NOT CAUGHT")
     return pd.DataFrame(
         {
             "largest_epsilon": grouped["epsilon"].max(),
@@ -98,16 +99,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
             "proven_share": (table["lower"] / table["claimed_delta"])
             .groupby([table["mechanism"], table["setting"]], sort=False)
             .max(),
-            "claim": grouped["violates_claim"]
-            .any()
-            .map({True: "VIOLATED", False: "holds"}),
-            "exact_profile": grouped["agrees_with_pair"]
-            .all()
-            .map({True: "inside", False: "OUTSIDE"}),
-            "published_bound": published.where(
-                grouped["published_delta"].count() > 0, ""
+            "claim": claim,
+            "exact_profile": inside,
+            "published_bound": np.where(
+                grouped["published_delta"].count() > 0, published, ""
             ),
-            "broken_version": caught.where(grouped["broken_lower"].count() > 0, ""),
+            "broken_version": np.where(grouped["broken_lower"].count() > 0, caught, ""),
         }
     )
 

@@ -179,7 +179,8 @@ def run(cells: Sequence[Cell], seed: int, output: Path) -> Path:
         for each in cells:
             exec(compile(each.source, "a cell", "exec"), names)
             if "seed" in each.replaces:
-                names |= {"seed": seed, "output": str(output)}
+                names["seed"] = seed
+                names["output"] = str(output)
     plt.close("all")
     return output
 

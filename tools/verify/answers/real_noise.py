@@ -41,11 +41,9 @@ def laplace_integral(epsilon: Any, reach: Any, entries: int) -> Any:
         return (mp.exp(-abs(z)) - mp.exp(epsilon - abs(z - reach))) / 2
 
     end = (reach - epsilon) / 2  # beyond it the loss is below epsilon
-    return (
-        mp.quad(gain, [-mp.inf, -10, 0, end] if end > 0 else [-mp.inf, 0])
-        if epsilon < reach
-        else mp.mpf(0)
-    )
+    if end <= 0:
+        return mp.mpf(0)
+    return mp.quad(gain, [-mp.inf, -10, 0, end])
 
 
 def gaussian_integral(epsilon: Any, sigma: Any, change: Any) -> Any:
