@@ -122,7 +122,15 @@ def of_words(row) -> Iterator[Claim]:
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, epsilon, b, about.get("offset", 0))
     if row.quantity == "epsilon":
-        spent = words.exact_word_epsilon(n, epsilon, mechanism=name, b=b, letters=space)
+        spent = words.exact_word_epsilon(
+            n,
+            epsilon,
+            mechanism=name,
+            b=b,
+            letters=about.get("m"),
+            adjacency=about.get("adjacency"),
+            start=about.get("start"),
+        )
         yield row.equal("exact_word_epsilon", spent, 1e-9)
         yield row.above("Benvenuti 2026, Theorem 1", epsilon)
         if "graph" in about:

@@ -87,26 +87,19 @@ def discrete_laplace(about, up, step):
     )
 
 
-def laplace(about, up, step):
-    """dp-accounting's Laplace mechanism."""
-    return pld.from_laplace_mechanism(
-        about["scale"],
-        sensitivity=about["change"],
-        pessimistic_estimate=up,
-        value_discretization_interval=step,
-        use_connect_dots=up,
-    )
+def real_noise(mechanism):
+    """Return the losses of dp-accounting's Laplace or Gaussian mechanism."""
 
+    def losses(about, up, step):
+        return mechanism(
+            width(about),
+            sensitivity=about["change"],
+            pessimistic_estimate=up,
+            value_discretization_interval=step,
+            use_connect_dots=up,
+        )
 
-def gaussian(about, up, step):
-    """dp-accounting's Gaussian mechanism."""
-    return pld.from_gaussian_mechanism(
-        about["sigma"],
-        sensitivity=about["change"],
-        pessimistic_estimate=up,
-        value_discretization_interval=step,
-        use_connect_dots=up,
-    )
+    return losses
 
 
 def randomised_response(about, up):
@@ -123,8 +116,8 @@ def randomised_response(about, up):
 
 LOSSES = {
     "discrete Laplace": of_noise(discrete_laplace),
-    "Laplace": of_noise(laplace),
-    "Gaussian": of_noise(gaussian),
+    "Laplace": of_noise(real_noise(pld.from_laplace_mechanism)),
+    "Gaussian": of_noise(real_noise(pld.from_gaussian_mechanism)),
     "randomised response": randomised_response,
 }
 

@@ -313,41 +313,23 @@ add(
     open_low=st.booleans(),
     checked=False,
 )
-add(
-    "checks.real",
-    between(-5, 5),
-    name=text,
-    value=reals(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
+for of_check, value in (
+    ("checks.real", reals(-5, 5)),
+    ("checks.scalar", real(-5, 5)),
+    ("checks.integer", st.integers(-5, 5)),
+    ("checks.integers", st.integers(-5, 5)),
+):
+    add(
+        of_check,
+        between(-5, 5),
+        name=text,
+        value=value,
+        low=st.just(-5),
+        high=st.just(5),
+    )
 add(
     "checks.numeric", between(-5, 5), name=text, value=reals(-5, 5), checked=False
 )  # takes NaN
-add(
-    "checks.scalar",
-    between(-5, 5),
-    name=text,
-    value=real(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
-add(
-    "checks.integer",
-    between(-5, 5),
-    name=text,
-    value=st.integers(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
-add(
-    "checks.integers",
-    between(-5, 5),
-    name=text,
-    value=st.integers(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
 add(
     "checks.size",
     non_negative,

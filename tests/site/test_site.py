@@ -23,6 +23,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
+from chromium import CHROMIUM, launch
 from toy_project import ROOT
 
 from dpsim import ledger, paths
@@ -33,17 +34,6 @@ except ImportError:
     sync_api = None
 
 NEEDED = "Sphinx, myst-nb or playwright is not installed: see `make site`"
-CHROMIUM = (
-    shutil.which("chromium")
-    or shutil.which("chromium-browser")
-    or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-]
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 MOST_BYTES = 750_000
@@ -184,9 +174,7 @@ def origin(site: Path) -> Iterator[str]:
 def browser(site: Path) -> Iterator[Any]:
     """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
     with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS
-        )
+        opened = launch(playwright)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
         context.set_default_timeout(120_000)
         yield context

@@ -64,11 +64,10 @@ def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
         high = min(2.0 * high, most)
     for _ in range(16):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM
-            else (low, middle)
-        )
+        if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM:
+            low = middle
+        else:
+            high = middle
     return np.linspace(0.0, low, LEVELS)
 
 
@@ -510,7 +509,7 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
             mechanism.published(epsilon[own]),
             exact[own],
             finite_losses(mechanism, pair),
-            True,
+            breakable=True,
             inputs=f"{pair[0]} and {pair[1]}",
         )
 
@@ -529,24 +528,15 @@ def finite_losses(mechanism: Finite, pair: tuple[int, int]) -> Losses:
     return losses
 
 
-def boltzmann_neighbours(states: Integers) -> list[tuple[int, int]]:
-    """Return the ordered pairs of histograms between which one individual moved."""
-    apart = np.abs(states[:, None] - states).sum(axis=-1)
-    return [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
-
-
 def boltzmann_exact_draws() -> Finite:
-    """Return the exact sampler of the stationary law. Off means colder: t / 1.2."""
+    """Return the exact sampler of the stationary distribution."""
     total, bins, t = 6, 3, 10.0
-    states = boltzmann.configurations(total, bins)
 
-    def laws(factor: float) -> Array:
-        return np.exp([boltzmann.log_stationary(x, t / factor) for x in states])
+    def law(x: Integers, t: float) -> Array:
+        return np.exp(boltzmann.log_stationary(x, t))
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.configuration_index(
-            boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total
-        )
+    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.sample_exact(x, t, size=size, rng=rng)
 
     def claim(epsilon: Array) -> Array:
         deltas = [
@@ -555,42 +545,57 @@ def boltzmann_exact_draws() -> Finite:
         ]
         return np.max(deltas, axis=0)
 
-    def published(epsilon: Array) -> Array:
-        return measures.implied_delta(
-            epsilon, 2 * boltzmann.sensitivity(total, bins) / t
-        )
-
     setting = f"N {total}, n {bins}, t {t:g}"
-    return Finite(
-        "Boltzmann, exact draws",
-        setting,
-        laws,
-        boltzmann_neighbours(states),
-        draw,
-        claim,
-        published,
+    return boltzmann_mechanism(
+        "Boltzmann, exact draws", setting, total, bins, t, law, sample, claim
     )
 
 
 def boltzmann_chain() -> Finite:
     """Return the Metropolis chain after a few steps."""
     total, bins, t, steps = 4, 3, 5.0, 12
-    states = boltzmann.configurations(total, bins)
 
-    def laws(factor: float) -> Array:
-        return np.array(
-            [boltzmann.k_step_distribution(x, t / factor, steps) for x in states]
-        )
+    def law(x: Integers, t: float) -> Array:
+        return boltzmann.k_step_distribution(x, t, steps)
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.configuration_index(
-            boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng),
-            total,
-        )
+    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.metropolis(x, t, steps, chains=size, rng=rng)
 
     def claim(epsilon: Array) -> Array:
         return np.array(
             [boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon]
+        )
+
+    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
+    return boltzmann_mechanism(
+        "Boltzmann, chain", setting, total, bins, t, law, sample, claim
+    )
+
+
+def boltzmann_mechanism(
+    mechanism: str,
+    setting: str,
+    total: int,
+    bins: int,
+    t: float,
+    law: Callable[[Integers, float], Array],
+    sample: Callable[[Integers, float, int, np.random.Generator], Integers],
+    claim: Callable[[Array], Array],
+) -> Finite:
+    """Return a mechanism on all histograms, whose broken version is colder: t / factor.
+
+    Histograms are neighbours if one person moved from one bin to another.
+    """
+    states = boltzmann.configurations(total, bins)
+    apart = np.abs(states[:, None] - states).sum(axis=-1)
+    neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
+
+    def laws(factor: float) -> Array:
+        return np.array([law(x, t / factor) for x in states])
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.configuration_index(
+            sample(states[x], t / factor, size, rng), total
         )
 
     def published(epsilon: Array) -> Array:
@@ -598,16 +603,7 @@ def boltzmann_chain() -> Finite:
             epsilon, 2 * boltzmann.sensitivity(total, bins) / t
         )
 
-    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
-    return Finite(
-        "Boltzmann, chain",
-        setting,
-        laws,
-        boltzmann_neighbours(states),
-        draw,
-        claim,
-        published,
-    )
+    return Finite(mechanism, setting, laws, neighbours, draw, claim, published)
 
 
 RING = np.array(

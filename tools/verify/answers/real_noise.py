@@ -12,7 +12,7 @@ from typing import Any
 
 import mpmath as mp
 
-from tools.verify.answers.answer import About, Answer, exact, profile_answers, root
+from tools.verify.answers.answer import About, Answer, exact, profile_answers, roots
 from tools.verify.many_digits import gaussian_profile, sum_of_laplace
 
 ENTRIES = (
@@ -122,7 +122,7 @@ def gaussian_answers() -> Iterator[Answer]:
         b = exact(change) * mp.sqrt(2)
         first = partial(gaussian_profile, sigma=width, b=b, rows=1)
         second = partial(gaussian_integral, sigma=width, change=exact(change))
-        found = {delta: root(first, delta, guess) for delta, guess in guesses.items()}
+        found = roots(first, guesses)
         yield from profile_answers(about, (first, second), ways, epsilons, found)
 
 
