@@ -290,23 +290,30 @@ def of_dirichlet(row):
         return
     k = about["k"]
     rows = about["rows"]
-    pair = {"shift": about["shift"], "eta": about["eta"]}
+    shift = about["shift"]
+    eta = about["eta"]
     if rows == 1:
-        delta_at = lambda at: accounting.exact_delta(at, k, **pair)  # noqa: E731
-        yield row.profile("exact_delta", delta_at, 1e-9)
+        yield row.profile(
+            "exact_delta",
+            lambda at: accounting.exact_delta(at, k, shift=shift, eta=eta),
+            1e-9,
+        )
         if row.quantity == "epsilon":
             delta = row.given["delta"]
-            found = accounting.exact_epsilon(delta, k, **pair)
+            found = accounting.exact_epsilon(delta, k, shift=shift, eta=eta)
             yield row.above("exact_epsilon", found, 1e-8)
-            yield row.below("privacy_floor", accounting.privacy_floor(delta, **pair))
+            floor = accounting.privacy_floor(delta, shift=shift, eta=eta)
+            yield row.below("privacy_floor", floor)
             if k > 1e-3:
-                bound = dirichlet.theorem1.best_epsilon_bound(delta, k, n=3, **pair)
+                bound = dirichlet.theorem1.best_epsilon_bound(
+                    delta, k, shift=shift, eta=eta, n=3
+                )
                 yield row.above("Theorem 1 with the best gamma", bound)
-                largest = accounting.calibrate_k(row.high, delta, **pair)
+                largest = accounting.calibrate_k(row.high, delta, shift=shift, eta=eta)
                 yield Claim("calibrate_k", largest, EQUAL, k, k, 1e-7)
     known = row.low if row.quantity == "delta" else row.given["delta"]
     if k > 1e-3 and known > 1e-11:
-        made = accounting.compose(k, **pair, count=rows)
+        made = accounting.compose(k, shift=shift, eta=eta, count=rows)
         if row.quantity == "delta":
             lower, upper = made.delta_bounds(row.given["epsilon"])
         else:
@@ -345,16 +352,20 @@ def of_posterior(row):
     """The release that needs no public minimum."""
     kappa = row.about["kappa"]
     alpha = row.about["alpha"]
-    case = {"alpha": alpha, "adjacency": row.about["adjacency"]}
+    adjacency = row.about["adjacency"]
     yield row.profile(
         "posterior_delta",
-        lambda at: accounting.dirichlet.posterior_delta(at, kappa=kappa, **case),
+        lambda at: accounting.dirichlet.posterior_delta(
+            at, kappa=kappa, alpha=alpha, adjacency=adjacency
+        ),
     )
     if row.quantity == "epsilon":
         delta = row.given["delta"]
-        floor = accounting.posterior_floor(delta, **case)
+        floor = accounting.posterior_floor(delta, alpha=alpha, adjacency=adjacency)
         yield row.below("posterior_floor", floor)
-        largest = accounting.calibrate_kappa(row.high, delta, **case)
+        largest = accounting.calibrate_kappa(
+            row.high, delta, alpha=alpha, adjacency=adjacency
+        )
         yield Claim("calibrate_kappa", largest, EQUAL, kappa, kappa, 1e-7)
 
 

@@ -425,11 +425,11 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
         name="MIT License",
         description="LICENSE, in this archive",
     )
-    agents = [_agent(each) for each in authors()]
-    people = [
-        add(a.pop("@id", f"#author-{n}"), a.pop("@type"), **a)
-        for n, a in enumerate(agents, 1)
-    ]
+    people = []
+    for number, each in enumerate(authors(), 1):
+        agent = _agent(each)
+        identifier = agent.pop("@id", f"#author-{number}")
+        people.append(made.add(ContextEntity(made, identifier, properties=agent)))
     made.root_dataset["author"] = people
     made.publisher = author = people[0]
     made.root_dataset["conformsTo"] = add(

@@ -416,7 +416,7 @@ def theorem(draw: Any) -> dict[str, Any]:
     eta = draw(real(1e-6, 0.9)) * rest / m
     shift = draw(real(1e-6, 1.0)) * (rest - (m - 2) * eta - 2 * eta)
     gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
-    chosen = {
+    return {
         "k": draw(ks),
         "shift": shift,
         "eta": eta,
@@ -424,7 +424,6 @@ def theorem(draw: Any) -> dict[str, Any]:
         "n": m,
         "eta_bar": outside,
     }
-    return chosen
 
 
 @st.composite
@@ -567,20 +566,21 @@ several = count_vectors(rows=2).map(
     lambda c: np.column_stack([c + 1, np.full(2, 1000)])
 )
 border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.02), "gamma": real(1e-9, 0.1)}
-drawn = border | {"size": size, "rng": rng}
 add("dirichlet.from_counts.row_privacy", non_negative, counts=several, **border)
 add(
     "dirichlet.from_counts.private_counts",
     non_negative,
     counts=several.map(lambda c: c[0] + 1000),
-    **drawn,
+    **border,
+    size=size,
+    rng=rng,
 )
-release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
 add(
     "dirichlet.from_counts.posterior_release",
     probability,
     counts=count_vectors(),
-    **release,
+    kappa=real(1e-3, 1e3),
+    alpha=real(1e-3, 1e3),
     size=size,
     rng=rng,
 )
@@ -588,7 +588,8 @@ add(
     "dirichlet.from_counts.posterior_absolute_error",
     probability,
     counts=count_vectors(),
-    **release,
+    kappa=real(1e-3, 1e3),
+    alpha=real(1e-3, 1e3),
 )
 
 # ------------------------------------------------------------------------------------------------- Markov chains
@@ -601,12 +602,15 @@ add("markov.stationary.stationary_distribution", sums_to_one, P=chains())
 add("markov.coefficients.total_variation", probability, p=vectors(3), q=vectors(3))
 add("markov.coefficients.ergodicity_coefficient", between(0, 2.5), P=chains(dense=True))
 add("markov.coefficients.fundamental_matrix", finite, P=chains(dense=True))
-walk = {
-    "steps": st.integers(0, 4),
-    "size": st.sampled_from([None, 2, (1, 2)]),
-    "rng": rng,
-}
-add("markov.walks.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
+add(
+    "markov.walks.random_walk",
+    between(0, 4),
+    P=chains(),
+    start=st.just(0),
+    steps=st.integers(0, 4),
+    size=st.sampled_from([None, 2, (1, 2)]),
+    rng=rng,
+)
 crs = chains().filter(sparse.issparse)
 add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)
 add("markov.sparse.classes", non_negative, chain=crs, checked=False)
@@ -646,33 +650,33 @@ def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     return chosen | {name: draw(strategy) for name, strategy in more.items()}
 
 
-thin = {"gamma": real(1e-12, 0.15)}
+thin = real(1e-12, 0.15)
 add(
     "dirichlet.matrix.theorem1_matrix_epsilon",
     non_negative,
-    theorem_of_rows(k=ks, **thin),
+    theorem_of_rows(k=ks, gamma=thin),
 )
 
 
 @st.composite
 def spent_by_theorem(draw: Any) -> dict[str, Any]:
     """Return an epsilon that Theorem 1 gives at some k."""
-    chosen = draw(theorem_of_rows(**thin))
-    return {
-        "epsilon": float(
-            dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
-        ),
-        **chosen,
-    }
+    chosen = draw(theorem_of_rows(gamma=thin))
+    epsilon = dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
+    return {"epsilon": float(epsilon), **chosen}
 
 
 add("dirichlet.matrix.theorem1_k", non_negative, spent_by_theorem())
 
-moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
-one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
-targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
-add("accounting.noise_scales.gaussian_scale", non_negative, **targets, **moved)
-add("accounting.noise_scales.laplace_scale", non_negative, **targets, **one_row)
+for scale, most_rows in (("gaussian_scale", 3), ("laplace_scale", 1)):
+    add(
+        f"accounting.noise_scales.{scale}",
+        non_negative,
+        epsilon=real(0.01, 30.0),
+        delta=real(1e-12, 0.99),
+        b=real(1e-3, 1.0),
+        rows=st.integers(1, most_rows),
+    )
 add("dirichlet.private_matrix.noisy_matrix", finite, P=vectors(4, rows=3), scale=real(1e-6, 1e6),
     noise=st.sampled_from(["laplace", "gaussian"]), size=size, rng=rng)  # fmt: skip
 
@@ -906,14 +910,13 @@ add(
     steps=step_numbers,
     epsilon=real(0, 9),
 )
-noised = {"size": size, "rng": rng}
-bare = histograms().map(lambda d: d["x"])
 add(
     "boltzmann.zero_sum_noise.add_zero_sum_laplace",
     finite,
-    x=bare,
+    x=histograms().map(lambda d: d["x"]),
     epsilon=real(1e-6, 1000.0),
-    **noised,
+    size=size,
+    rng=rng,
 )
 noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(
     lambda x: np.array(x).reshape(2, 3)

@@ -4,20 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpsim import release
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 
 
-def law(noise: Noise, reach: int) -> np.ndarray:
-    weights = np.exp(-np.abs(np.arange(-reach, reach + 1)) / noise.scale)
-    return weights / weights.sum()
-
-
 def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:
     """Return the mean error of a row by summing over every noise; a row of zeros is 1 off, the worst there is."""
     z = np.array(list(itertools.product(range(-reach, reach + 1), repeat=len(counts))))
-    chance = law(noise, reach)[z + reach].prod(axis=1)
+    chance = stats.dlaplace.pmf(z, 1.0 / noise.scale).prod(axis=1)
     noisy = np.maximum(z + np.array(counts), 0)
     totals = noisy.sum(axis=1)
     shares = noisy / np.maximum(totals, 1)[:, None]

@@ -155,7 +155,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             if (
                 len(cells) > 1
             ):  # a page has one title, and the other headings stand below it
-                cell.source = _lowered(cell.source, lower)
+                cell.source = lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(
@@ -209,7 +209,7 @@ def _listed(words: list[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _lowered(source: str, by: int) -> str:
+def lowered(source: str, by: int) -> str:
     """Return Markdown whose headings are `by` levels lower, and at least at the second
     level."""
 

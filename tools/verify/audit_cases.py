@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
@@ -613,41 +612,45 @@ RING = np.array(
 
 def word_mechanisms() -> Iterator[Finite]:
     """Yield the three mechanisms on all words of three letters, and on the trajectories of a small chain."""
-    length, epsilon = 4, 3.0
-    spaces: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("all words of 3 letters", {"letters": 3}),
-        ("a chain of 4 states", {"adjacency": RING, "start": 0}),
+    spaces: tuple[tuple[str, int, Array | None], ...] = (
+        ("all words of 3 letters", 3, None),
+        ("a chain of 4 states", 4, RING),
     )
     kinds = (("exponential", 1, 0), ("permute-and-flip", 1, 0), ("staircase", 2, 1))
-    for (space_name, space), (kind, b, offset) in product(spaces, kinds):
-        yield word_mechanism(space_name, space, kind, b, offset, length, epsilon)
+    for (space, letters, adjacency), (kind, b, offset) in product(spaces, kinds):
+        yield word_mechanism(space, letters, adjacency, kind, b, offset)
 
 
 def word_mechanism(
-    space_name: str,
-    space: dict[str, Any],
+    space: str,
+    letters: int,
+    adjacency: Array | None,
     kind: str,
     b: int,
     offset: int,
-    length: int,
-    epsilon: float,
 ) -> Finite:
-    """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
-    letters = space.get("letters", 4)
+    """Return one mechanism on words, which are numbered in lexicographic order.
+
+    A chain starts in its first state.
+    """
+    length, epsilon = 4, 3.0
     all_words = np.array(list(product(range(letters), repeat=length)))
-    if "adjacency" in space:
-        before = np.column_stack(
-            [np.full(len(all_words), space["start"]), all_words[:, :-1]]
-        )
-        feasible = (space["adjacency"][before, all_words] > 0).all(axis=1)
-    else:
+    if adjacency is None:
+        start = None
         feasible = np.ones(len(all_words), dtype=bool)
+    else:
+        start = 0
+        before = np.pad(all_words[:, :-1], ((0, 0), (1, 0)))
+        feasible = (adjacency[before, all_words] > 0).all(axis=1)
     listed = all_words[feasible]
     code = np.full(letters**length, -1)
     code[np.flatnonzero(feasible)] = np.arange(len(listed))
     place = letters ** np.arange(length - 1, -1, -1)
     distance = (listed[:, None] != listed).sum(axis=-1)
-    automata = [words.HammingAutomaton(w, **space) for w in listed]
+    automata = [
+        words.HammingAutomaton(w, letters=letters, adjacency=adjacency, start=start)
+        for w in listed
+    ]
     log_counts = np.array([automaton.log_counts for automaton in automata])
 
     def laws(factor: float) -> Array:
@@ -663,7 +666,7 @@ def word_mechanism(
         return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)
-    if "adjacency" not in space:
+    if adjacency is None:
         apart[1:] = False  # one input stands for all
     neighbours = [(int(w), int(v)) for w, v in np.argwhere(apart)]
 
@@ -673,7 +676,7 @@ def word_mechanism(
     def published(level: Array) -> Array:
         return measures.implied_delta(level, epsilon)
 
-    setting = f"{space_name}, n {length}, epsilon {epsilon:g}, b {b}"
+    setting = f"{space}, n {length}, epsilon {epsilon:g}, b {b}"
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
 
 

@@ -291,12 +291,6 @@ def dirichlet_checks() -> list[Check]:
 # ----------------------------------------------------------------------------------------------------------- accounting
 
 
-def halves(a: float, t: float) -> tuple[float, dict[str, float]]:
-    """Return k, a power of two, with eta and shift such that k eta = a and k shift = t exactly."""
-    k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)
-    return k, {"eta": a / k, "shift": t / k}
-
-
 def accounting_checks() -> list[Check]:
     """Return the checks of dpsim.accounting."""
     shapes = grid(powers(-6, 4), powers(-6, 4))
@@ -316,8 +310,8 @@ def accounting_checks() -> list[Check]:
         return hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
-        k, border = halves(a, t)
-        epsilon = accounting.exact_epsilon(delta, k, **border)
+        k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)  # so that k eta is exactly a
+        epsilon = accounting.exact_epsilon(delta, k, shift=t / k, eta=a / k)
         return (
             hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
             if epsilon > 0

@@ -145,14 +145,15 @@ def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
 
 def roots(profile: Profile, guesses: Mapping[float, float]) -> dict[float, Any]:
     """Return the epsilon at which a profile has each delta, near a first guess."""
-    found = {}
-    for delta, guess in guesses.items():
-        start = mp.mpf(guess)
-        found[delta] = mp.findroot(
-            lambda epsilon, delta=delta: mp.log(profile(epsilon) / exact(delta)),
-            (start, start * 0.99),
+
+    def root(delta: Any, start: Any) -> Any:
+        return mp.findroot(
+            lambda epsilon: mp.log(profile(epsilon) / delta), (start, start * 0.99)
         )
-    return found
+
+    return {
+        delta: root(exact(delta), mp.mpf(guess)) for delta, guess in guesses.items()
+    }
 
 
 def profile_answers(
