@@ -144,7 +144,7 @@ def codemeta() -> dict[str, Any]:
     verdicts = ledger.by_paper(ledger.report())["verdict"].rename(
         index=ledger.papers()["address"]
     )
-    return {
+    found = {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
         "identifier": package["name"],
@@ -154,16 +154,15 @@ def codemeta() -> dict[str, Any]:
         "datePublished": str(cited["date-released"]),
         "license": f"https://spdx.org/licenses/{package['license']}",
         "author": [_agent(each) for each in authors()],
-        **{
-            key: urls[url]
-            for key, url in (("codeRepository", "Repository"), ("url", "Documentation"))
-            if url in urls
-        },
-        **(
-            {"sameAs": f"https://doi.org/{doi}"}
-            if (doi := compendium().get("doi"))
-            else {}
-        ),
+    }
+    if "Repository" in urls:
+        found["codeRepository"] = urls["Repository"]
+    if "Documentation" in urls:
+        found["url"] = urls["Documentation"]
+    if doi := compendium().get("doi"):
+        found["sameAs"] = f"https://doi.org/{doi}"
+    return {
+        **found,
         "keywords": package["keywords"],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
@@ -269,7 +268,9 @@ def addresses() -> str:
     """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
     urls = project().get("urls", {})
     doi = compendium().get("doi")
-    found = [f"[the site]({urls['Documentation']})"] if "Documentation" in urls else []
+    found = []
+    if "Documentation" in urls:
+        found.append(f"[the site]({urls['Documentation']})")
     if repository := re.fullmatch(
         r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")
     ):
@@ -278,7 +279,8 @@ def addresses() -> str:
             f"[the notebooks on Binder]({binder})",
             f"[the repository]({urls['Repository']})",
         ]
-    found += [f"[the archive, doi:{doi}](https://doi.org/{doi})"] if doi else []
+    if doi:
+        found.append(f"[the archive, doi:{doi}](https://doi.org/{doi})")
     names = ", ".join(each.name for each in authors())
     return f"{names}{': ' if found else '.'}{' · '.join(found)}\n\n"
 

@@ -72,8 +72,13 @@ def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
     opened, low, high, closed, least, most = found[-1]
     if least:
         return [int(least), int(most)]
-    inset = 1e-6 * (float(high) - float(low))
-    return [float(low) + inset * (opened == "("), float(high) - inset * (closed == ")")]
+    first = float(low)
+    last = float(high)
+    inset = 1e-6 * (last - first)
+    return [
+        first + inset if opened == "(" else first,
+        last - inset if closed == ")" else last,
+    ]
 
 
 def cases() -> list[Any]:

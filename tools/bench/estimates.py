@@ -44,13 +44,15 @@ def privtrace(row: Array) -> Array:
     """Return the rule of PrivTrace's code: in each row the smallest positive counts pay for the negative ones."""
     order = np.argsort(row)
     sums = np.cumsum(row[order])
+    if sums[-1] <= 0.0:
+        return np.zeros(row.size)
     pays = int(np.argmax(sums > 0.0))
     kept = np.where(
         np.arange(row.size) < pays,
         0.0,
         np.where(np.arange(row.size) == pays, sums, row[order]),
     )
-    return kept[np.argsort(order)] * (sums[-1] > 0.0)
+    return kept[np.argsort(order)]
 
 
 def by_row(rule: Callable[[Array], Array]) -> Callable[[Support, Array, Noise], Array]:
