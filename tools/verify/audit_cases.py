@@ -38,12 +38,12 @@ class Case:
     epsilon: Array
     claim: Array
     """What the package says, for all neighbours."""
-    published: Array
-    """What the paper's theorem allows; NaN where there is none."""
     pair: Array
     """The exact delta of this pair."""
     losses: Losses
     """(side, factor, size, rng): log P/Q of draws from the side, of the mechanism with its parameter times factor."""
+    published: Array | float = math.nan
+    """What the paper's theorem allows; NaN where there is none."""
     breakable: bool = False
     """The parameter is far enough above the privacy floor for 20 % to show."""
     pair_bounds: tuple[Array, Array] | None = None
@@ -137,10 +137,10 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case
         f"n 5, k {k:g}, eta {eta:g}",
         epsilon,
         exact,
-        published,
         exact,
         losses,
-        breakable,
+        published=published,
+        breakable=breakable,
     )
 
 
@@ -186,11 +186,11 @@ def matrix_case(k: float, changed: int) -> Case:
         setting,
         epsilon,
         exact,
-        published,
         exact,
         losses,
-        k > 50,
-        bounds,
+        published=published,
+        breakable=k > 50,
+        pair_bounds=bounds,
     )
 
 
@@ -225,10 +225,9 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
         setting,
         epsilon,
         exact,
-        nothing(epsilon),
         exact,
         losses,
-        breakable,
+        breakable=breakable,
     )
 
 
@@ -261,10 +260,9 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
-        True,
+        breakable=True,
     )
 
 
@@ -305,11 +303,10 @@ def unit_case() -> Case:
         setting,
         epsilon,
         claim,
-        nothing(epsilon),
         claim,
         losses,
-        True,
-        bounds,
+        breakable=True,
+        pair_bounds=bounds,
     )
 
 
@@ -337,16 +334,10 @@ def decision_cases() -> Iterator[Case]:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         claim(epsilon),
         losses,
-        True,
+        breakable=True,
     )
-
-
-def nothing(epsilon: Array) -> Array:
-    """Return NaNs: no theorem to compare with."""
-    return np.full(epsilon.shape, math.nan)
 
 
 # ------------------------------------------------------------------------------------------- noise to compare with
@@ -415,7 +406,14 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
     setting = f"scale {scale:g}, b {b:g}, {'one row changes' if rows == 1 else f'{rows} rows change'}"
     name = f"{noise.title()} noise on a matrix"
     return Case(
-        name, setting, epsilon, exact, nothing(epsilon), exact, losses, True, bounds
+        name,
+        setting,
+        epsilon,
+        exact,
+        exact,
+        losses,
+        breakable=True,
+        pair_bounds=bounds,
     )
 
 
@@ -452,7 +450,6 @@ def zero_sum_laplace_case() -> Case:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
         breakable=True,
@@ -505,9 +502,9 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
             mechanism.setting,
             epsilon[own],
             mechanism.claim(epsilon[own]),
-            mechanism.published(epsilon[own]),
             exact[own],
             finite_losses(mechanism, pair),
+            published=mechanism.published(epsilon[own]),
             breakable=True,
             inputs=f"{pair[0]} and {pair[1]}",
         )

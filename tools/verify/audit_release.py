@@ -21,7 +21,7 @@ from dpsim.checks import Array, Integers
 from dpsim.release.noise import Noise, laplace_noise, pair_delta, pair_threshold
 from dpsim.release.unit import EVENT, Unit
 from tools.verify import bounds
-from tools.verify.audit_cases import Case, levels, nothing
+from tools.verify.audit_cases import Case, levels
 
 STATES = 3  # of a copy; all pairs of these may occur
 
@@ -113,11 +113,10 @@ def noisy_case(audited: Release) -> Case:
         audited.setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
-        True,
-        between,
+        breakable=True,
+        pair_bounds=between,
     )
 
 
@@ -173,7 +172,6 @@ def pairs_case(audited: Release) -> Case:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
         breakable=True,
