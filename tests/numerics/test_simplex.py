@@ -22,8 +22,6 @@ def kkt_violation(x, y, lower, support):
     gap = (x - y)[support]
     slack = (y - lower)[support]
     positive = slack > 1e-12
-    if not positive.any():
-        return 0.0
     tau = gap[positive].mean()
     return max(np.ptp(gap[positive]), np.max(gap - tau, initial=0.0))
 
