@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpsim import markov, release
@@ -20,17 +19,6 @@ def gravity(n: int, total: int, seed: int) -> np.ndarray:
     far = np.hypot(*(place[:, None] - place).transpose(2, 0, 1))
     share = size[:, None] * size * np.exp(-4.0 * far)
     return rng.multinomial(total, (share / share.sum()).ravel()).reshape(n, n)
-
-
-def table(counts: np.ndarray) -> pd.DataFrame:
-    n = len(counts)
-    return pd.DataFrame(
-        {
-            "origin": np.repeat(np.arange(n), n),
-            "destination": np.tile(np.arange(n), n),
-            "trips": counts.ravel(),
-        }
-    )
 
 
 def row_error(P: np.ndarray, counts: np.ndarray) -> float:
