@@ -115,18 +115,26 @@ def hockey_stick(log_p, log_q, epsilon):
 def of_words(row) -> Iterator[Claim]:
     """The exponential mechanism, permute-and-flip and the staircase."""
     about = row.about
-    n, b, epsilon = about["n"], about["b"], about["epsilon"]
-    where = {"letters": about["m"]} if "m" in about else {}
-    where |= {name: about[name] for name in ("adjacency", "start") if name in about}
+    n = about["n"]
+    b = about["b"]
+    epsilon = about["epsilon"]
+    space = word_space(about.get("m"), about.get("adjacency"), about.get("start"))
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, epsilon, b, about.get("offset", 0))
     if row.quantity == "epsilon":
-        spent = words.exact_word_epsilon(n, epsilon, mechanism=name, b=b, **where)
+        spent = words.exact_word_epsilon(
+            n,
+            epsilon,
+            mechanism=name,
+            b=b,
+            letters=about.get("m"),
+            adjacency=about.get("adjacency"),
+            start=about.get("start"),
+        )
         yield row.equal("exact_word_epsilon", spent, 1e-9)
         yield row.above("Benvenuti 2026, Theorem 1", epsilon)
         if "graph" in about:
-            chain = word_space(**where).chain
-            bound = exact_epsilon._upper(chain, n, law)
+            bound = exact_epsilon._upper(space.chain, n, law)
             yield row.above(
                 "the bound for long walks", bound, 0.1 if epsilon > 1 else FAR
             )
@@ -136,7 +144,7 @@ def of_words(row) -> Iterator[Claim]:
         )
     else:
         true = about.get("word", [0] * n)
-        counts = words.HammingAutomaton(true, **where).counts
+        counts = words.HammingAutomaton(true, letters=space).counts
         yield from of_distances(row, law, counts)
 
 
@@ -230,7 +238,8 @@ def of_threshold(row):
 def of_zero_sum(row):
     """dpsim states its epsilon, and otherwise only samples it."""
     if row.quantity == "epsilon":
-        bins, epsilon = row.about["bins"], row.about["epsilon"]
+        bins = row.about["bins"]
+        epsilon = row.about["epsilon"]
         made = boltzmann.privatize(
             [1] * bins,
             epsilon=epsilon,
@@ -279,24 +288,32 @@ def of_dirichlet(row):
     if "p" in about:
         yield from of_one_release(row)
         return
-    k, rows = about["k"], about["rows"]
-    pair = {"shift": about["shift"], "eta": about["eta"]}
+    k = about["k"]
+    rows = about["rows"]
+    shift = about["shift"]
+    eta = about["eta"]
     if rows == 1:
-        delta_at = lambda at: accounting.exact_delta(at, k, **pair)  # noqa: E731
-        yield row.profile("exact_delta", delta_at, 1e-9)
+        yield row.profile(
+            "exact_delta",
+            lambda at: accounting.exact_delta(at, k, shift=shift, eta=eta),
+            1e-9,
+        )
         if row.quantity == "epsilon":
             delta = row.given["delta"]
-            found = accounting.exact_epsilon(delta, k, **pair)
+            found = accounting.exact_epsilon(delta, k, shift=shift, eta=eta)
             yield row.above("exact_epsilon", found, 1e-8)
-            yield row.below("privacy_floor", accounting.privacy_floor(delta, **pair))
+            floor = accounting.privacy_floor(delta, shift=shift, eta=eta)
+            yield row.below("privacy_floor", floor)
             if k > 1e-3:
-                bound = dirichlet.theorem1.best_epsilon_bound(delta, k, n=3, **pair)
+                bound = dirichlet.theorem1.best_epsilon_bound(
+                    delta, k, shift=shift, eta=eta, n=3
+                )
                 yield row.above("Theorem 1 with the best gamma", bound)
-                largest = accounting.calibrate_k(row.high, delta, **pair)
+                largest = accounting.calibrate_k(row.high, delta, shift=shift, eta=eta)
                 yield Claim("calibrate_k", largest, EQUAL, k, k, 1e-7)
     known = row.low if row.quantity == "delta" else row.given["delta"]
     if k > 1e-3 and known > 1e-11:
-        made = accounting.compose(k, **pair, count=rows)
+        made = accounting.compose(k, shift=shift, eta=eta, count=rows)
         if row.quantity == "delta":
             lower, upper = made.delta_bounds(row.given["epsilon"])
         else:
@@ -308,7 +325,8 @@ def of_dirichlet(row):
 
 def of_one_release(row):
     """The accuracy of one row, and the probability of small entries."""
-    k, p = row.about["k"], row.about["p"]
+    k = row.about["k"]
+    p = row.about["p"]
     if row.quantity == "probability":
         gamma = row.given["one of the first entries below"]
         m = row.given["entries"]
@@ -332,17 +350,22 @@ def of_one_release(row):
 
 def of_posterior(row):
     """The release that needs no public minimum."""
-    kappa, alpha = row.about["kappa"], row.about["alpha"]
-    case = {"alpha": alpha, "adjacency": row.about["adjacency"]}
+    kappa = row.about["kappa"]
+    alpha = row.about["alpha"]
+    adjacency = row.about["adjacency"]
     yield row.profile(
         "posterior_delta",
-        lambda at: accounting.dirichlet.posterior_delta(at, kappa=kappa, **case),
+        lambda at: accounting.dirichlet.posterior_delta(
+            at, kappa=kappa, alpha=alpha, adjacency=adjacency
+        ),
     )
     if row.quantity == "epsilon":
         delta = row.given["delta"]
-        floor = accounting.posterior_floor(delta, **case)
+        floor = accounting.posterior_floor(delta, alpha=alpha, adjacency=adjacency)
         yield row.below("posterior_floor", floor)
-        largest = accounting.calibrate_kappa(row.high, delta, **case)
+        largest = accounting.calibrate_kappa(
+            row.high, delta, alpha=alpha, adjacency=adjacency
+        )
         yield Claim("calibrate_kappa", largest, EQUAL, kappa, kappa, 1e-7)
 
 
@@ -353,7 +376,8 @@ def of_boltzmann(row):
     if "histogram" in about:
         yield from of_one_histogram(row, about["histogram"], t)
         return
-    people, bins = about["people"], about["bins"]
+    people = about["people"]
+    bins = about["bins"]
     if "steps" in about:
         epsilon = row.given["epsilon"]
         case = people, bins, t, about["steps"]

@@ -73,10 +73,8 @@ def base() -> pd.DataFrame:
     rng = np.random.default_rng(5)
     table = pd.DataFrame({"who": rng.integers(0, 60, 6000).astype(str)})
     states = np.array(["2", "3", "10", "21", "100"])
-    table["from"], table["to"] = (
-        states[rng.integers(0, 5, 6000)],
-        states[rng.integers(0, 5, 6000)],
-    )
+    table["from"] = states[rng.integers(0, 5, 6000)]
+    table["to"] = states[rng.integers(0, 5, 6000)]
     return table.assign(n="1", at=np.arange(6000).astype(str))
 
 
@@ -91,7 +89,8 @@ def with_event(table: pd.DataFrame, place: int = 0, **event: Any) -> pd.DataFram
 
 def cases() -> Iterator[Case]:
     """Yield over a hundred kinds of neighbours, with every option that a release has."""
-    table, columns = base(), ("--origin", "from", "--destination", "to")
+    table = base()
+    columns = ("--origin", "from", "--destination", "to")
     chosen = (*columns, "--delta", "1e-6")
     words, whole = (
         (*columns, "--categories", name) for name in ("words.txt", "whole.txt")
@@ -102,11 +101,7 @@ def cases() -> Iterator[Case]:
     counts = (*words, "--count", "n")
     endings = ("csv", "parquet", "csv.gz", "tsv", "tsv.gz", "folder")
     for i, label in enumerate(ODD):
-        ends = (
-            {"from": label, "to": label}
-            if i % 3 == 0
-            else {("from", "to")[i % 3 - 1]: label}
-        )
+        ends = [{"from": label, "to": label}, {"from": label}, {"to": label}][i % 3]
         event = with_event(table, 6000 * (i % 2), **ends)
         shown = repr(label)[:20]
         for j, (name, options) in enumerate(
@@ -134,7 +129,8 @@ def cases() -> Iterator[Case]:
             )
     lonely = with_event(table[table["from"] != "21"], **{"from": "21"})
     none = table[:0]
-    one, two = with_event(none), with_event(with_event(none), **{"from": "clinic"})
+    one = with_event(none)
+    two = with_event(with_event(none), **{"from": "clinic"})
     every = {
         "chosen": chosen,
         "words": words,

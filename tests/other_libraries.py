@@ -87,26 +87,19 @@ def discrete_laplace(about, up, step):
     )
 
 
-def laplace(about, up, step):
-    """dp-accounting's Laplace mechanism."""
-    return pld.from_laplace_mechanism(
-        about["scale"],
-        sensitivity=about["change"],
-        pessimistic_estimate=up,
-        value_discretization_interval=step,
-        use_connect_dots=up,
-    )
+def real_noise(mechanism):
+    """Return the losses of dp-accounting's Laplace or Gaussian mechanism."""
 
+    def losses(about, up, step):
+        return mechanism(
+            width(about),
+            sensitivity=about["change"],
+            pessimistic_estimate=up,
+            value_discretization_interval=step,
+            use_connect_dots=up,
+        )
 
-def gaussian(about, up, step):
-    """dp-accounting's Gaussian mechanism."""
-    return pld.from_gaussian_mechanism(
-        about["sigma"],
-        sensitivity=about["change"],
-        pessimistic_estimate=up,
-        value_discretization_interval=step,
-        use_connect_dots=up,
-    )
+    return losses
 
 
 def randomised_response(about, up):
@@ -123,8 +116,8 @@ def randomised_response(about, up):
 
 LOSSES = {
     "discrete Laplace": of_noise(discrete_laplace),
-    "Laplace": of_noise(laplace),
-    "Gaussian": of_noise(gaussian),
+    "Laplace": of_noise(real_noise(pld.from_laplace_mechanism)),
+    "Gaussian": of_noise(real_noise(pld.from_gaussian_mechanism)),
     "randomised response": randomised_response,
 }
 
@@ -238,7 +231,8 @@ def opendp_chooses(row, draws):
     made = dp.m.make_noisy_max(
         numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row)
     )
-    n, m = about["n"], about["m"]
+    n = about["n"]
+    m = about["m"]
     counts = [math.comb(n, apart) * (m - 1) ** apart for apart in range(n + 1)]
     scores = np.repeat(-np.arange(n + 1), counts).tolist()
     share = sum(made(scores) == 0 for _ in range(draws)) / draws
@@ -293,7 +287,8 @@ def scipy_exponential(row):
     about = row.about
     if "m" not in about or row.quantity not in ("probability", "expected error"):
         return
-    n, m = about["n"], about["m"]
+    n = about["n"]
+    m = about["m"]
     q = math.exp(-about["epsilon"] / (2.0 * about["b"]))
     wrong = stats.binom(n, (m - 1) * q / (1 + (m - 1) * q))
     if row.quantity == "expected error":
@@ -308,7 +303,8 @@ def scipy_laplace(row):
     """laplace, at the largest output whose loss is above epsilon."""
     if row.about.get("entries") != 1 or (row.quantity == "epsilon" and pure(row)):
         return
-    scale, change = row.about["scale"], row.about["change"]
+    scale = row.about["scale"]
+    change = row.about["change"]
 
     def profile(at):
         end = (change - scale * at) / 2.0
@@ -341,14 +337,16 @@ def scipy_dirichlet(row):
         return
     if "p" in about:
         if row.given.get("error") == "|x_1 - p_1|":
-            p, k = about["p"][0], about["k"]
+            p = about["p"][0]
+            k = about["k"]
             entry = stats.beta(k * p, k - k * p)
             parts = [
                 entry.expect(lambda x: abs(x - p), *ends) for ends in ((0, p), (p, 1))
             ]
             yield row.equal("SciPy, beta.expect", sum(parts), 1e-6)
     elif about["rows"] == 1 and row.low > 1e-20:
-        a, t = about["k"] * about["eta"], about["k"] * about["shift"]
+        a = about["k"] * about["eta"]
+        t = about["k"] * about["shift"]
         yield row.profile("SciPy, betainc", beta_profile(a, t), 1e-6)
 
 
@@ -374,7 +372,8 @@ def scipy_posterior(row):
 
     def profile(at):
         ratio = special.gammaln(a + kappa) - special.gammaln(a)
-        high, low = np.exp((ratio + at) / kappa), np.exp((ratio - at) / kappa)
+        high = np.exp((ratio + at) / kappa)
+        low = np.exp((ratio - at) / kappa)
         added = special.gammaincc(a + kappa, high) - math.exp(at) * special.gammaincc(
             a, high
         )
@@ -411,7 +410,8 @@ def tail_of_dlaplace(row):
 
 def mean_of_beta(row):
     """The mean error of an entry from SciPy's beta, which integrates numerically."""
-    p, k = row.about["p"][0], row.about["k"]
+    p = row.about["p"][0]
+    k = row.about["k"]
     entry = stats.beta(k * p, k - k * p)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,6 +12,7 @@ from dpsim.release import draws as release_draws
 from dpsim.release import noise
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism, sample_distances
+from dpsim.words.space import word_space
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few histograms."""
@@ -22,10 +23,9 @@ def of_words(row, size, rng):
     about = row.about
     if row.quantity not in ("expected error", "probability"):
         return None
-    where = {"letters": about["m"]} if "m" in about else {}
-    where |= {name: about[name] for name in ("adjacency", "start") if name in about}
+    space = word_space(about.get("m"), about.get("adjacency"), about.get("start"))
     true = about.get("word", [0] * about["n"])
-    counts = words.HammingAutomaton(true, **where).counts
+    counts = words.HammingAutomaton(true, letters=space).counts
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, about["epsilon"], about["b"], about.get("offset", 0))
     found = sample_distances(law, log_integers(counts), (size,), rng)
@@ -49,7 +49,8 @@ def of_discrete_laplace(row, size, rng):
 
 def of_zero_sum(row, size, rng):
     """The people moved, whether there is no noise, or the gain of the worst outcomes."""
-    bins, epsilon = row.about["bins"], row.about["epsilon"]
+    bins = row.about["bins"]
+    epsilon = row.about["epsilon"]
     if row.quantity == "epsilon":
         return None
     start = np.full(bins, 100)
@@ -66,7 +67,8 @@ def of_dirichlet(row, size, rng):
     """The error of the first entry, the divergence, or whether an entry is small."""
     if "p" not in row.about:
         return None
-    p, k = np.array(row.about["p"]), row.about["k"]
+    p = np.array(row.about["p"])
+    k = row.about["k"]
     logs = dirichlet.dirichlet_mechanism(p, k, size=size, rng=rng, log=True)
     if row.quantity == "probability":
         small = logs[:, : row.given["entries"]].min(axis=1)
@@ -80,7 +82,8 @@ def of_boltzmann(row, size, rng):
     """The squared error, or whether there is none."""
     if "histogram" not in row.about:
         return None
-    x, t = row.about["histogram"], row.about["t"]
+    x = row.about["histogram"]
+    t = row.about["t"]
     return of_histograms(row, boltzmann.sample_exact(x, t, size=size, rng=rng))
 
 
@@ -88,7 +91,8 @@ def of_chains(row, size, rng):
     """The same at the end of a Metropolis chain."""
     if "histogram" not in row.about:
         return None
-    x, t = row.about["histogram"], row.about["t"]
+    x = row.about["histogram"]
+    t = row.about["t"]
     found = boltzmann.metropolis(x, t, STEPS, chains=size, rng=rng)
     return of_histograms(row, found)
 

@@ -41,7 +41,8 @@ def said_nowhere(*words: str) -> str:
 
 
 def test_a_release_is_written_though_standard_output_is_full(tmp_path: Path) -> None:
-    table, states = tmp_path / "events.csv", tmp_path / "states.txt"
+    table = tmp_path / "events.csv"
+    states = tmp_path / "states.txt"
     table.write_text("from,to\n" + "home,shop\nshop,home\n" * 50)
     states.write_text("home\nshop\n")
     columns = ["--origin", "from", "--destination", "to", "--categories", str(states)]

@@ -62,7 +62,8 @@ WHOLE = (dpsim.numerics.simplex, dpsim.release.times)
 
 def is_public(name):
     """Return whether a dotted name is one that a face lists: a subpackage, or a function, class or constant of one."""
-    thing, last = dpsim, ""
+    thing = dpsim
+    last = ""
     for last in name.split(".")[1:]:
         if inspect.ismodule(thing) and last not in getattr(
             thing, "__all__", vars(thing)
@@ -123,7 +124,8 @@ def missing_sections(thing):
 
 def failures(thing, doc):
     """Return how many examples of a docstring fail."""
-    name, names = thing.__name__, dict(vars(inspect.getmodule(thing)))
+    name = thing.__name__
+    names = dict(vars(inspect.getmodule(thing)))
     test = doctest.DocTestParser().get_doctest(doc, names, name, None, None)
     return doctest.DocTestRunner(verbose=False).run(test, out=lambda text: None).failed
 

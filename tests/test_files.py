@@ -40,7 +40,8 @@ def test_the_lock_of_a_file_that_was_just_removed_counts_for_nothing(
 ) -> None:
     """Whoever held it removed it; the next one makes a new file, and two would hold a lock at once."""
     fcntl = pytest.importorskip("fcntl")
-    path, plain = tmp_path / "lock", fcntl.flock
+    path = tmp_path / "lock"
+    plain = fcntl.flock
 
     def removed_meanwhile(descriptor: int, operation: int) -> None:
         path.unlink()

@@ -25,8 +25,15 @@ from tools.verify.answers.answer import DIGITS, About, Answer, ends
 ROWS = read()
 BY_ID = {row.id: row for row in ROWS}
 DRAWS = 200_000
-MORE_DRAWS = {"discrete Laplace", "Dirichlet mechanism", "Boltzmann machine"}
-MORE_DRAWS |= {"Metropolis chains", "Laplace", "Gaussian", "staircase"}
+MORE_DRAWS = {
+    "discrete Laplace",
+    "Dirichlet mechanism",
+    "Boltzmann machine",
+    "Metropolis chains",
+    "Laplace",
+    "Gaussian",
+    "staircase",
+}
 """What needs three times as many for one per cent to be found, and is quick to sample."""
 
 MOST_ERRORS = 5.0
@@ -48,7 +55,8 @@ def test_the_rows_are_complete():
     assert tuple(written[0]) == known_answers.COLUMNS
     assert 120 <= len(written) == len({row["id"] for row in written}) <= 200
     for row in written:
-        low, high = Decimal(row["low"]), Decimal(row["high"])
+        low = Decimal(row["low"])
+        high = Decimal(row["high"])
         assert max(len(low.as_tuple().digits), len(high.as_tuple().digits)) <= 15
         assert 0 < low <= high <= low * (1 + Decimal("1e-14"))
         assert row["method"] and row["second_method"] != row["method"]
@@ -230,8 +238,10 @@ class Scaled:
     """A module of which one function returns so many times its result, for one argument."""
 
     def __init__(self, module, function, argument, factor):
-        self.module, self.function = module, function
-        self.argument, self.factor = argument, factor
+        self.module = module
+        self.function = function
+        self.argument = argument
+        self.factor = factor
 
     def __getattr__(self, name):
         found = getattr(self.module, name)

@@ -62,10 +62,8 @@ def judged(value: float, error: float = math.nan, **more: object) -> pd.Series:
 
 DRAWN = {"draws": 100, "deviation": 0.1}
 """The paper found its number by drawing, with a standard error of 0.01."""
-MOST, LEAST = (
-    {"claim": "bound", "relation": "at most"},
-    {"claim": "bound", "relation": "at least"},
-)
+MOST = {"claim": "bound", "relation": "at most"}
+LEAST = {"claim": "bound", "relation": "at least"}
 SAYS = {
     "claim": "statement",
     "published": math.nan,
@@ -646,12 +644,17 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
         said(2.26, 2.3)
         == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
     )
-    kinds = {
-        "inputs": ["any", "example", "chosen", "paper"],
-        "claim": ["value", "bound", "value", "slip"],
-    }
-    kinds |= {"relation": ["", "at most", "", ""], "where": ["A", "B", "C", "D"]}
-    assert said(2.3, 2.26, 2.26, 2.3, **kinds) == (
+    mixed = said(
+        2.3,
+        2.26,
+        2.26,
+        2.3,
+        inputs=["any", "example", "chosen", "paper"],
+        claim=["value", "bound", "value", "slip"],
+        relation=["", "at most", "", ""],
+        where=["A", "B", "C", "D"],
+    )
+    assert mixed == (
         "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 is a slip (D), and 1 could not "
         "be tested."
     )
@@ -720,10 +723,8 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
 
 
 def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) -> None:
-    folder, runner = (
-        toy / "build" / "runs" / "matrix_dirichlet" / "0123456789abcdef",
-        CliRunner(),
-    )
+    folder = toy / "build" / "runs" / "matrix_dirichlet" / "0123456789abcdef"
+    runner = CliRunner()
     results(folder, {"fallin2023.eps.k9": 1.1, "fallin2023.theorem3": 0.5})
     (folder / "manifest.json").write_text(
         json.dumps({"parameters": {"seed": 8, "b": 0.01}})
@@ -913,7 +914,8 @@ def test_a_figure_that_shows_somebodys_data_is_marked_and_only_for_its_owner(
 ) -> None:
     """Anybody could read the true probabilities in a csv without a mark."""
     monkeypatch.setenv("PDF", "1")
-    fig, table = drawn_figure(), pd.DataFrame({"true": [1 / 3], "private": [0.25]})
+    fig = drawn_figure()
+    table = pd.DataFrame({"true": [1 / 3], "private": [0.25]})
     figures.save(fig, "figa1_release", table, str(tmp_path), owner_only=True)
     figures.save_numbers({"row_error": 0.1}, str(tmp_path), owner_only=True)
     names = [f"figa1_release_OWNER_ONLY.{ending}" for ending in ("csv", "pdf", "png")]
@@ -940,7 +942,8 @@ def test_a_page_shows_the_saved_picture_alone(
     shown: list[Any] = []
     monkeypatch.setattr(house_style, "get_ipython", lambda: "a kernel")
     monkeypatch.setattr(house_style, "display", shown.append)
-    fig, table = drawn_figure(), pd.DataFrame({"x": [0.0]})
+    fig = drawn_figure()
+    table = pd.DataFrame({"x": [0.0]})
     figures.save(fig, "fig1_line", table, "")
     assert not shown and plt.fignum_exists(fig.number)  # not written: the page draws it
     figures.save(fig, "fig1_line", table, str(tmp_path))

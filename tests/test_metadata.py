@@ -67,7 +67,8 @@ def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
     assert all(
         versions[name] in SpecifierSet(allowed) for name, allowed in lock.CONDA.items()
     )
-    pinned, own = rest["pip"][:-1], rest["pip"][-1]
+    pinned = rest["pip"][:-1]
+    own = rest["pip"][-1]
     assert own == "-e .[release]"
     assert {line.partition("==")[0] for line in pinned} == {
         *lock.direct(archive.project())
@@ -78,10 +79,13 @@ def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
 def test_what_pyproject_declares_once_is_said_everywhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site, code = "https://lab.github.io/chains/", "https://github.com/lab/chains"
-    declared = {"authors": [{"name": "Ann B. Author"}, {"name": "A Group"}]}
-    declared |= {"urls": {"Repository": code, "Documentation": site}}
-    package = archive.project() | declared
+    site = "https://lab.github.io/chains/"
+    code = "https://github.com/lab/chains"
+    package = {
+        **archive.project(),
+        "authors": [{"name": "Ann B. Author"}, {"name": "A Group"}],
+        "urls": {"Repository": code, "Documentation": site},
+    }
     monkeypatch.setattr(archive, "project", lambda: package)
     monkeypatch.setattr(
         archive,
@@ -200,7 +204,8 @@ def test_the_map_of_files_has_the_first_sentence_of_each_docstring(
 
 
 def test_each_paper_is_cited_once_by_its_address() -> None:
-    papers, references = ledger.papers(), archive.citation()["references"]
+    papers = ledger.papers()
+    references = archive.citation()["references"]
     assert sorted(papers["address"]) == sorted(each["url"] for each in references)
     assert (
         papers.index.is_unique

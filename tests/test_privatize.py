@@ -30,7 +30,8 @@ SPELT = [list("abcabcabc"), list("aaaaaaaaa"), list("cabacabac")]
 
 def models():
     """Models with the startup's public part: its own transitions, and others, some of them off the support."""
-    rng, one = np.random.default_rng(6), np.zeros((7, 6, 7))
+    rng = np.random.default_rng(6)
+    one = np.zeros((7, 6, 7))
     one[..., 3] = 1.0
     return [
         STARTUP,

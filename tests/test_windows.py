@@ -64,10 +64,8 @@ for words in (columns, [*columns, "--check"], ["run", "your_own_chain", "--grid"
 def executed(program: str, folder: Path) -> str:
     """Return what a program prints in a process of its own."""
     path = os.pathsep.join([str(ROOT), *sys.path])
-    words, environment = (
-        [sys.executable, "-c", program],
-        os.environ | {"PYTHONPATH": path},
-    )
+    words = [sys.executable, "-c", program]
+    environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True
     )

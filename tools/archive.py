@@ -39,8 +39,6 @@ FORMATS = {
     ".lock": "text/plain",
     ".cff": "text/yaml",
     ".md": "text/markdown",
-}
-FORMATS |= {
     ".toml": "application/toml",
     ".yml": "text/yaml",
     ".yaml": "text/yaml",
@@ -95,32 +93,28 @@ def authors() -> list[Author]:
 
 def cff() -> str:
     """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
-    text, package, urls = (
-        (ROOT / "CITATION.cff").read_text(encoding="utf-8"),
-        project(),
-        project().get("urls", {}),
-    )
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    package = project()
+    urls = package.get("urls", {})
     written = {key: value for key, value in citation().items() if key not in CFF_MADE}
-    made: dict[str, Any] = {
-        "version": package["version"],
-        "license": package["license"],
-    }
-    made["authors"] = [
+    cited = [
         dict(zip(("given-names", "family-names", "orcid"), (*each.names, each.orcid)))
         if each.orcid
         else {"name": each.name}
         for each in authors()
     ]
-    made["keywords"] = package["keywords"]
+    made = {
+        "version": package["version"],
+        "license": package["license"],
+        "authors": cited,
+        "keywords": package["keywords"],
+    }
     declared = {
         "repository-code": urls.get("Repository"),
         "url": urls.get("Documentation"),
+        "doi": compendium().get("doi"),
     }
-    made |= {
-        key: value
-        for key, value in (declared | {"doi": compendium().get("doi")}).items()
-        if value
-    }
+    made.update({key: value for key, value in declared.items() if value})
     head = yaml.safe_dump(
         written | made, sort_keys=False, allow_unicode=True, width=120
     )
@@ -144,12 +138,13 @@ CFF_HEAD = "# Version, licence, authors, keywords, addresses and DOI come from p
 
 def codemeta() -> dict[str, Any]:
     """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
-    package, cited = project(), citation()
+    package = project()
+    cited = citation()
     urls = package.get("urls", {})
     verdicts = ledger.by_paper(ledger.report())["verdict"].rename(
         index=ledger.papers()["address"]
     )
-    return {
+    found = {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
         "identifier": package["name"],
@@ -159,16 +154,15 @@ def codemeta() -> dict[str, Any]:
         "datePublished": str(cited["date-released"]),
         "license": f"https://spdx.org/licenses/{package['license']}",
         "author": [_agent(each) for each in authors()],
-        **{
-            key: urls[url]
-            for key, url in (("codeRepository", "Repository"), ("url", "Documentation"))
-            if url in urls
-        },
-        **(
-            {"sameAs": f"https://doi.org/{doi}"}
-            if (doi := compendium().get("doi"))
-            else {}
-        ),
+    }
+    if "Repository" in urls:
+        found["codeRepository"] = urls["Repository"]
+    if "Documentation" in urls:
+        found["url"] = urls["Documentation"]
+    if doi := compendium().get("doi"):
+        found["sameAs"] = f"https://doi.org/{doi}"
+    return {
+        **found,
         "keywords": package["keywords"],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
@@ -179,13 +173,11 @@ def codemeta() -> dict[str, Any]:
                 "name": paper["title"],
                 "datePublished": str(paper["year"]),
                 "url": paper["url"],
-            }
-            | {
                 "review": {
                     "@type": "Review",
                     "reviewAspect": "reproducibility",
                     "reviewBody": verdicts[paper["url"]],
-                }
+                },
             }
             for paper in cited["references"]
         ],
@@ -216,7 +208,8 @@ MISSING = """\
 
 def codecheck() -> str:
     """Return codecheck.yml: every committed figure with the command that makes it; the codechecker adds the rest."""
-    cited, about = citation(), ledger.papers().set_index("notebook")["reference"]
+    cited = citation()
+    about = ledger.papers().set_index("notebook")["reference"]
     manifest = [
         {
             "file": f"figures/{name}/{figure.name}",
@@ -226,16 +219,15 @@ def codecheck() -> str:
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
     ]
-    numbers = [(each.name, each.orcid.rpartition("/")[2]) for each in authors()]
-    names = [
-        {"name": name} | ({"ORCID": orcid} if orcid else {}) for name, orcid in numbers
-    ]
+    names = []
+    for each in authors():
+        author = {"name": each.name}
+        if each.orcid:
+            author["ORCID"] = each.orcid.rpartition("/")[2]
+        names.append(author)
     paper: dict[str, Any] = {"title": cited["title"], "authors": names}
-    paper |= (
-        {"reference": f"https://doi.org/{doi}"}
-        if (doi := compendium().get("doi"))
-        else {}
-    )
+    if doi := compendium().get("doi"):
+        paper["reference"] = f"https://doi.org/{doi}"
     paper["reference-other"] = [each["url"] for each in cited["references"]]
     whole = {
         "version": "https://codecheck.org.uk/spec/config/2.0/",
@@ -274,8 +266,11 @@ def index() -> str:
 
 def addresses() -> str:
     """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
-    urls, doi = project().get("urls", {}), compendium().get("doi")
-    found = [f"[the site]({urls['Documentation']})"] if "Documentation" in urls else []
+    urls = project().get("urls", {})
+    doi = compendium().get("doi")
+    found = []
+    if "Documentation" in urls:
+        found.append(f"[the site]({urls['Documentation']})")
     if repository := re.fullmatch(
         r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")
     ):
@@ -284,7 +279,8 @@ def addresses() -> str:
             f"[the notebooks on Binder]({binder})",
             f"[the repository]({urls['Repository']})",
         ]
-    found += [f"[the archive, doi:{doi}](https://doi.org/{doi})"] if doi else []
+    if doi:
+        found.append(f"[the archive, doi:{doi}](https://doi.org/{doi})")
     names = ", ".join(each.name for each in authors())
     return f"{names}{': ' if found else '.'}{' · '.join(found)}\n\n"
 
@@ -391,7 +387,8 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
             (Path(job.record) / "manifest.json").read_text(encoding="utf-8")
         )
         kept = {name: value for name, value in record.items() if name not in MEASURED}
-        kept |= {"output": f"figures/{job.name}", "versions": runner.keys.versions()}
+        kept["output"] = f"figures/{job.name}"
+        kept["versions"] = runner.keys.versions()
         kept["outputs"] = {
             name: digest
             for name, digest in record["outputs"].items()
@@ -410,7 +407,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
     from rocrate.model.contextentity import ContextEntity
     from rocrate.rocrate import ROCrate
 
-    package, cited = project(), citation()
+    package = project()
+    cited = citation()
     made = ROCrate(version="1.1")
     made.metadata.extra_terms["sha256"] = SHA256
 
@@ -419,7 +417,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             ContextEntity(made, identifier, properties={"@type": kind, **properties})
         )
 
-    made.name, made.description = cited["title"], package["description"]
+    made.name = cited["title"]
+    made.description = package["description"]
     made.datePublished = str(cited["date-released"])
     made.root_dataset["version"] = str(cited["version"])
     made.license = add(
@@ -428,11 +427,11 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
         name="MIT License",
         description="LICENSE, in this archive",
     )
-    agents = [_agent(each) for each in authors()]
-    people = [
-        add(a.pop("@id", f"#author-{n}"), a.pop("@type"), **a)
-        for n, a in enumerate(agents, 1)
-    ]
+    people = []
+    for number, each in enumerate(authors(), 1):
+        agent = _agent(each)
+        identifier = agent.pop("@id", f"#author-{number}")
+        people.append(made.add(ContextEntity(made, identifier, properties=agent)))
     made.root_dataset["author"] = people
     made.publisher = author = people[0]
     made.root_dataset["conformsTo"] = add(
@@ -446,10 +445,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             "encodingFormat": _format(name),
         }
         if name.endswith(".ipynb"):
-            properties |= {
-                "@type": ["File", "SoftwareSourceCode"],
-                "version": str(cited["version"]),
-            }
+            properties["@type"] = ["File", "SoftwareSourceCode"]
+            properties["version"] = str(cited["version"])
         properties["sha256"] = hashlib.sha256(contents).hexdigest()
         entities[name] = made.add_file(
             ROOT / name, dest_path=name, properties=properties

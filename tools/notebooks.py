@@ -141,9 +141,9 @@ def cell_metadata(tags: Iterable[str], cell_type: str = "code") -> dict[str, Any
     tags = list(tags)
     found: dict[str, Any] = {"tags": tags} if tags else {}
     if cell_type == "code" and not set(tags).isdisjoint(FOLDED):
-        found["jupyter"] = {"source_hidden": True} | (
-            {"outputs_hidden": True} if "hide-cell" in tags else {}
-        )
+        found["jupyter"] = {"source_hidden": True}
+        if "hide-cell" in tags:
+            found["jupyter"]["outputs_hidden"] = True
     if cell_type == "markdown" and "collapsed" in tags:
         found["jp-MarkdownHeadingCollapsed"] = True
     return found

@@ -244,7 +244,9 @@ def beta_pair_delta(epsilon, first, second):
     epsilon=st.floats(0.0, 4.0),
 )
 def test_no_pair_of_the_domain_is_worse(k, eta, shift, extra, part, epsilon):
-    p_i, p_j, moved = eta + extra[0] + part * shift, eta + extra[1], part * shift
+    p_i = eta + extra[0] + part * shift
+    p_j = eta + extra[1]
+    moved = part * shift
     delta = beta_pair_delta(
         epsilon, (k * p_i, k * p_j), (k * (p_i - moved), k * (p_j + moved))
     )
@@ -256,7 +258,8 @@ def test_no_pair_of_the_domain_is_worse(k, eta, shift, extra, part, epsilon):
 
 def test_the_pair_is_attained():
     k, epsilon, eta, shift = 30.0, 0.7, 0.05, 0.02
-    a, t = k * eta, k * shift
+    a = k * eta
+    t = k * shift
     worst = beta_pair_delta(epsilon, (a + t, a), (a, a + t))
     assert worst == pytest.approx(
         float(accounting.exact_delta(epsilon, k, eta=eta, shift=shift)), rel=1e-4
@@ -266,7 +269,8 @@ def test_the_pair_is_attained():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
     kappa, alpha = 0.8, 2.0
-    a, t = kappa * alpha, kappa
+    a = kappa * alpha
+    t = kappa
     limit = float(
         accounting.dirichlet.posterior_delta(
             epsilon, kappa=kappa, alpha=alpha, adjacency="add-remove"
@@ -275,7 +279,8 @@ def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
     worst = []
     for rest in (1.0, 30.0, 1e5):
         x = np.exp(np.linspace(-25.0, 0.0, 40001))
-        less, more = special.betainc(a, rest, x), special.betainc(a + t, rest, x)
+        less = special.betainc(a, rest, x)
+        more = special.betainc(a + t, rest, x)
         removing = (less - math.exp(epsilon) * more).max()
         adding = ((1 - more) - math.exp(epsilon) * (1 - less)).max()
         worst.append(max(removing, adding))
@@ -299,7 +304,8 @@ UNLIKE = [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0
 )
 def test_composition_agrees_with_the_characteristic_function(a, t, epsilon):
     """Of the sum of the losses t log(x / (1 - x)), x from Beta(a + t, a), whose signs the other hypothesis turns."""
-    a, t = np.array(a), np.array(t)
+    a = np.array(a)
+    t = np.array(t)
     u = (np.arange(400_000) + 0.5) * (40.0 / 400_000)
     log_phi = 0.0
     for x, y in set(zip(a, t)):
@@ -327,10 +333,8 @@ def test_composition_agrees_with_the_characteristic_function(a, t, epsilon):
 
 
 def test_one_release_composes_to_the_exact_profile():
-    composed, epsilon = (
-        accounting.compose(20.6, **GRADES),
-        np.array([0.0, 0.3, 1.0, 2.0]),
-    )
+    composed = accounting.compose(20.6, **GRADES)
+    epsilon = np.array([0.0, 0.3, 1.0, 2.0])
     exact = accounting.exact_delta(epsilon, 20.6, **GRADES)
     lower, upper = composed.delta_bounds(epsilon)
     assert (
@@ -339,10 +343,8 @@ def test_one_release_composes_to_the_exact_profile():
         and np.all(upper <= exact * (1 + 1e-4) + 1e-11)
     )
     np.testing.assert_array_equal(composed.delta(epsilon), upper)
-    low, high = (
-        composed.epsilon_lower_bound([1e-3, 1e-6]),
-        composed.epsilon([1e-3, 1e-6]),
-    )
+    low = composed.epsilon_lower_bound([1e-3, 1e-6])
+    high = composed.epsilon([1e-3, 1e-6])
     assert (
         np.all(low <= high)
         and np.all(high - low < 1e-5)
@@ -377,10 +379,8 @@ def test_unlike_releases_compose_in_any_grouping():
 def test_a_coarse_interval_still_brackets():
     fine = accounting.compose(20.6, **GRADES, count=8)
     coarse = accounting.compose(20.6, **GRADES, count=8, interval=0.05)
-    (fine_low, fine_high), (low, high) = (
-        fine.delta_bounds(1.0),
-        coarse.delta_bounds(1.0),
-    )
+    (fine_low, fine_high) = fine.delta_bounds(1.0)
+    (low, high) = coarse.delta_bounds(1.0)
     assert low < fine_low <= fine_high < high
 
 

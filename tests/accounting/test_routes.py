@@ -54,9 +54,11 @@ def test_four_routes_to_delta_agree(k, shift, eta, n, delta):
 def test_a_composed_epsilon_meets_its_delta(count, monkeypatch):
     """Rounded up and down: each bound is evaluated where it is returned. At 1e-10 and below many epsilons have one
     delta, a multiple of 1e-12, and to step out of them took a minute."""
-    made, seen = accounting.compose(20.6, shift=1 / 98, eta=0.073, count=count), []
+    made = accounting.compose(20.6, shift=1 / 98, eta=0.073, count=count)
+    seen = []
     for delta in (0.1, 1e-4, 1e-9, 1e-10, 1e-11):
-        low, high = made.epsilon_lower_bound(delta), made.epsilon(delta)
+        low = made.epsilon_lower_bound(delta)
+        high = made.epsilon(delta)
         assert (
             made.delta(high) <= delta <= made.delta_bounds(low)[0]
             and low < high < low + 0.1
@@ -80,7 +82,8 @@ def test_a_composed_epsilon_meets_its_delta(count, monkeypatch):
 def test_compose_beyond_the_range_of_dp_accounting():
     """Losses of thousands of nats, where a grid of dp-accounting's own makers would overflow e^loss."""
     made = accounting.compose(1e5, shift=0.3, eta=0.01, count=2)
-    lower, upper = made.epsilon_lower_bound(1e-6), made.epsilon(1e-6)
+    lower = made.epsilon_lower_bound(1e-6)
+    upper = made.epsilon(1e-6)
     one = float(accounting.exact_epsilon(1e-6, 1e5, shift=0.3, eta=0.01))
     assert 1e4 < one < lower <= upper < 2 * one
 

@@ -53,18 +53,22 @@ def brute_law(x, t, weights=None):
 def brute_matrix(x, t, weights, candidate="bins", rule="metropolis"):
     space = [tuple(z) for z in enumerate_histograms(sum(x), len(x)).tolist()]
     place = {z: row for row, z in enumerate(space)}
-    bins, total, costs = len(x), sum(x), [cost(z, x, weights) for z in space]
+    bins = len(x)
+    total = sum(x)
+    costs = [cost(z, x, weights) for z in space]
     P = np.zeros((len(space), len(space)))
     for z, row in place.items():
         for i, j in itertools.permutations(range(bins), 2):
-            chance, moved = (
+            chance = (
                 1 / (bins * (bins - 1))
                 if candidate == "bins"
-                else z[i] / total / (bins - 1),
-                list(z),
+                else z[i] / total / (bins - 1)
             )
-            moved[i], moved[j] = z[i] - 1, z[j] + 1
-            to, accept = place.get(tuple(moved), row), 0.0
+            moved = list(z)
+            moved[i] = z[i] - 1
+            moved[j] = z[j] + 1
+            to = place.get(tuple(moved), row)
+            accept = 0.0
             if z[i]:
                 change = (costs[to] - costs[row]) / t
                 accept = (
@@ -263,10 +267,8 @@ def test_metropolis_matrix_and_k_step_distribution(x, t, weights, candidate, rul
     ],
 )
 def test_chain_has_the_k_step_distribution(x, t, weights, steps, candidate, rule):
-    rng, kind = (
-        np.random.default_rng(11),
-        {"weights": weights, "candidate": candidate, "rule": rule},
-    )
+    rng = np.random.default_rng(11)
+    kind = {"weights": weights, "candidate": candidate, "rule": rule}
     draws = boltzmann.metropolis(x, [t, 3 * t], steps, chains=DRAWS, rng=rng, **kind)
     assert draws.shape == (2, DRAWS, len(x))
     for states, warm in zip(draws, [t, 3 * t]):
@@ -342,12 +344,16 @@ def expected_objective(x, t):
     """The mean of c_x, by convolving the bins' terms near x and their energies over partial totals."""
     reach = int(12 * math.sqrt(t / 2)) + 2
     u = np.arange(-reach, reach + 1)
-    mass, energy, low = np.ones(1), np.zeros(1), 0
+    mass = np.ones(1)
+    energy = np.zeros(1)
+    low = 0
     for count in x:
         own = np.where(u >= -count, np.exp(-(u**2) / t), 0.0)
         energy = np.convolve(energy, own) + np.convolve(mass, own * u**2)
-        mass, low = np.convolve(mass, own), low - reach
-        energy, mass = energy / mass.max(), mass / mass.max()
+        mass = np.convolve(mass, own)
+        low = low - reach
+        energy = energy / mass.max()
+        mass = mass / mass.max()
     return -energy[-low] / mass[-low]
 
 

@@ -95,7 +95,8 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
 
 
 def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
-    x, public = (2, 0, 1), {"epsilon": 1.0, "total": 3, "bins": 3, "steps": 200}
+    x = (2, 0, 1)
+    public = {"epsilon": 1.0, "total": 3, "bins": 3, "steps": 200}
     for seed in range(50):
         made = boltzmann.privatize(x, **public, rng=seed)
         assert (made.value == boltzmann.metropolis(x, 10.0, 200, rng=seed)[0]).all()
@@ -273,7 +274,8 @@ def test_the_noise_spends_no_more_than_its_margin(epsilon):
     """The ratio of the probabilities of neighbouring geometric numbers, from the digits in 40 digits."""
     half = epsilon / 2.0
     part = max(1, int(zero_sum_noise.PART / half))
-    digits, worst = part.bit_length(), mpmath.mpf(0)
+    digits = part.bit_length()
+    worst = mpmath.mpf(0)
     with mpmath.workdps(40):
         q = mpmath.exp(-mpmath.mpf(epsilon) / 2)
         ys = [half * 2.0**j for j in range(digits)]
@@ -302,7 +304,8 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
                 [total] + [0] * (bins - 1),
                 rng.multinomial(total, np.full(bins, 1 / bins)),
             ):
-                x, error = np.array(x), sampling.limit_error(total, a, -5.0)
+                x = np.array(x)
+                error = sampling.limit_error(total, a, -5.0)
                 tilt = sampling._tilt(x, a, total)
                 assert abs(tilt) <= sampling._largest_tilt(total, a)
                 mode, low, high = sampling._windows(x, a, tilt, total, error.cut)
@@ -324,7 +327,8 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
 
 def test_the_cut_of_exact_draws_is_where_they_say():
     """`sample_exact` states that it leaves out terms below e^-100, and counts them as n (N + 1) e^-100 at least."""
-    x, total = np.array([400, 300, 300]), 1000
+    x = np.array([400, 300, 300])
+    total = 1000
     _, low, high = sampling._windows(x, np.full(3, 1e-2), 0.0, total)
     for end, beyond in ((low, low - 1), (high, high + 1)):
         assert (0.01 * (beyond - x) ** 2 >= 100.0 - 1e-9).all() and (
@@ -366,7 +370,9 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
     ],
 )
 def test_invariant_bins_keep_their_counts_and_the_others_are_released_alone(public):
-    x, free, epsilon = [4, 3, 9, 1], [0, 1, 3], 1.5
+    x = [4, 3, 9, 1]
+    free = [0, 1, 3]
+    epsilon = 1.5
     given = (
         {**public, "weights": np.take(public["weights"], free)}
         if "weights" in public

@@ -10,7 +10,8 @@ from dpsim import datasets, ledger, paths, runner, words
 from dpsim.datasets import taxi
 from dpsim.numerics import simplex
 
-ZONES, ADJACENCY = datasets.load_taxi_zones(), datasets.load_zone_adjacency()
+ZONES = datasets.load_taxi_zones()
+ADJACENCY = datasets.load_zone_adjacency()
 COUNTS = datasets.counts_matrix(datasets.load_taxi_trips(), ZONES["zone"])
 
 
@@ -64,9 +65,10 @@ LOADERS = {
 def test_a_flipped_bit_or_a_missing_file_is_named_with_the_remedy(own_data, name, harm):
     contents = bytearray((own_data / name).read_bytes())
     contents[len(contents) // 2] ^= 1
-    (own_data / name).write_bytes(contents) if harm == "is damaged" else (
-        own_data / name
-    ).unlink()
+    if harm == "is damaged":
+        (own_data / name).write_bytes(contents)
+    else:
+        (own_data / name).unlink()
     with pytest.raises(
         ValueError, match=f"data/{name} {harm} .*git checkout -- data/{name}"
     ):
@@ -130,14 +132,12 @@ def merge_by_hand(counts, adjacency, target, rule):
 
     while len(groups) > target:
         departures = {g: sum(total(g, h) for h in groups) for g in groups}
-        ways = [(0, 1), (1, 0)] if rule == "one by one" else [(0, 1)]
-        ends = {
-            g: [
-                c for h in groups for i, j in ways if (c := total((g, h)[i], (g, h)[j]))
-            ]
-            for g in groups
-        }
-        rarest = {g: min(ends[g], default=10**9) for g in groups}
+        rarest = {}
+        for g in groups:
+            ends = [total(g, h) for h in groups]
+            if rule == "one by one":
+                ends += [total(h, g) for h in groups]
+            rarest[g] = min(filter(None, ends), default=10**9)
         sign = -1 if rule == "busiest neighbour" else 1
         linked = [g for g in groups if any(near(g, h) for h in groups)]
         if rule == "one by one":
@@ -146,9 +146,9 @@ def merge_by_hand(counts, adjacency, target, rule):
         leaving = min(
             (rarest[g] * by_rarest, departures[g], min(g), g) for g in linked
         )[-1]
-        held = {h: -len(h) * (rule == "one by one") for h in groups}
+        held = -1 if rule == "one by one" else 0
         joined = min(
-            (held[h], sign * departures[h], min(h), h)
+            (held * len(h), sign * departures[h], min(h), h)
             for h in groups
             if near(leaving, h)
         )[-1]
@@ -248,7 +248,10 @@ def test_a_table_of_ones_own_comes_back(tmp_path, suffix, labels):
         }
     )
     path = tmp_path / f"trips.{suffix}"
-    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    if suffix == "csv":
+        table.to_csv(path, index=False)
+    else:
+        table.to_parquet(path)
     for source in (path, str(path)):
         loaded = datasets.load_taxi_trips(source)
         assert list(loaded.columns) == list(taxi.TRIP_COLUMNS)
@@ -358,7 +361,8 @@ def test_the_trip_can_be_driven(core, letters):
 
 def test_the_core_chain_lies_in_the_bordered_simplex():
     chain = datasets.load_gainesville(core=True)
-    matrix, raw = chain.transition_matrix, chain.traffic_matrix
+    matrix = chain.transition_matrix
+    raw = chain.traffic_matrix
     protected = simplex.protected_entries(raw)
     assert (protected.sum(axis=1).min(), protected.sum(axis=1).max()) == (2, 6)
     np.testing.assert_array_equal(

@@ -30,7 +30,8 @@ def test_rows_read_totals_categories_and_borders() -> None:
 
 
 def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
-    row, C = ROWS.loc["benvenuti2026.fig1.kl_max"], GRADES / 98
+    row = ROWS.loc["benvenuti2026.fig1.kl_max"]
+    C = GRADES / 98
     deviation = np.sqrt((C**2 * polygamma(1, 20.6 * C)).sum() - polygamma(1, 20.6))
     assert deviation == pytest.approx(row["deviation"], abs=5e-5)
     logs = dirichlet.dirichlet_mechanism(C, 20.6, size=100_000, rng=3, log=True)
@@ -45,7 +46,8 @@ def published(counts, factor=1.0, gamma=1e-8):
 
 
 def test_algorithm_1_draws_and_states_theorem_1() -> None:
-    counts, public = [20, 30, 48], {"k": 20.6, "eta": 0.073, "gamma": 4e-4}
+    counts = [20, 30, 48]
+    public = {"k": 20.6, "eta": 0.073, "gamma": 4e-4}
     made = dirichlet.private_counts(counts, size=20_000, rng=1, **public)
     assert made.epsilon == dirichlet.theorem1_vector_epsilon(
         20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=3
@@ -98,10 +100,8 @@ def test_one_number_or_one_a_row_else_the_argument_is_named(name, value) -> None
 
 
 def test_the_mean_divergence_of_a_chain_is_that_of_draws() -> None:
-    P, k = (
-        np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]),
-        np.array([20.0, 40.0, 60.0]),
-    )
+    P = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    k = np.array([20.0, 40.0, 60.0])
     chains = dirichlet.dirichlet_mechanism(P, k, size=40_000, rng=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = np.where(P > 0, P * np.log(P / chains), 0.0).sum(
@@ -131,7 +131,8 @@ def test_the_smallest_epsilon_of_each_number_of_zones(zones: int) -> None:
 def test_the_exact_epsilon_is_below_the_published_one_at_its_own_delta() -> None:
     for counts in (TAXIS, SMALL):
         for factor in (1.0, 2.0, 3.0):
-            row, (epsilon, delta) = dirichlet.rows(counts), published(counts, factor)
+            row = dirichlet.rows(counts)
+            (epsilon, delta) = published(counts, factor)
             exact = accounting.exact_epsilon(
                 delta, factor * row.k_min, shift=1 / row.total, eta=row.eta
             )
@@ -225,7 +226,8 @@ def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():
         dirichlet.posterior_absolute_error([1, 3], kappa=1e-160, alpha=1.0)
 
 
-HALF, CHAIN = [0.5, 0.5], [[0.5, 0.5], [0.2, 0.8]]
+HALF = [0.5, 0.5]
+CHAIN = [[0.5, 0.5], [0.2, 0.8]]
 
 
 @pytest.mark.parametrize(

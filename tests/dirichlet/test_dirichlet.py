@@ -75,8 +75,11 @@ def test_epsilon_of_two_categories_covers_every_pair():
 )
 def test_epsilon_keeps_its_digits(k, shift):
     with mpmath.workdps(50):
-        eta, gamma = mpmath.mpf(0.1), mpmath.mpf(1e-3)
-        a, t, c = k * eta, mpmath.mpf(k) * mpmath.mpf(shift), k * (1 - 2 * eta)
+        eta = mpmath.mpf(0.1)
+        gamma = mpmath.mpf(1e-3)
+        a = k * eta
+        t = mpmath.mpf(k) * mpmath.mpf(shift)
+        c = k * (1 - 2 * eta)
         exact = (
             mpmath.loggamma(a)
             + mpmath.loggamma(c)
@@ -138,15 +141,14 @@ def probability_inside(p, k, gamma, protected):
     """P(first `protected` coordinates of Dir(k p) all at least gamma), 3 or 4 categories, by quadrature."""
     p = np.asarray(p, dtype=float)
     mass_after = (protected - 1) * gamma
-    low, high = gamma, 1 - mass_after
+    low = gamma
+    high = 1 - mass_after
     x = low + (high - low) * (NODES + 1) / 2
     weight = WEIGHTS * (high - low) / 2 * stats.beta.pdf(x, k * p[0], k * (1 - p[0]))
     rest = p[1:] / p[1:].sum()
     if len(rest) == 2:
-        least, most = (
-            gamma / (1 - x),
-            (1 - x - gamma) / (1 - x) if protected == 3 else 1.0,
-        )
+        least = gamma / (1 - x)
+        most = (1 - x - gamma) / (1 - x) if protected == 3 else 1.0
         a, b = k * (1 - p[0]) * rest
         return weight @ (
             special.betainc(a, b, most) - special.betainc(a, b, np.minimum(least, most))
@@ -198,7 +200,8 @@ def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
 @pytest.mark.parametrize("protected", [None, 2])
 def test_sampled_delta_counts_the_draws_of_the_mechanism(k, protected):
     p = np.array([[0.3, 0.0, 0.7], [0.1, 0.2, 0.7]])
-    counts, rng = [1, 70, 4000], np.random.default_rng(7)
+    counts = [1, 70, 4000]
+    rng = np.random.default_rng(7)
     drawn = [
         dirichlet.dirichlet_mechanism(row, k, size=counts[-1], rng=rng) for row in p
     ]
@@ -234,7 +237,8 @@ def test_left_tail_of_small_parameters(alphas):
     logs = dirichlet.dirichlet_mechanism(
         alphas / k, k, size=100_000, rng=np.random.default_rng(7), log=True
     )
-    a, b = alphas[0], k - alphas[0]
+    a = alphas[0]
+    b = k - alphas[0]
     tail = logs[:, 0] < np.log(
         0.5
     )  # ties at the float next to 1 would disturb the comparison
@@ -247,7 +251,9 @@ def test_left_tail_of_small_parameters(alphas):
 
 
 def test_values_of_small_parameters_where_normalised_gammas_fail():
-    p, k, size = np.array([0.5, 0.5]), 2e-3, 20_000
+    p = np.array([0.5, 0.5])
+    k = 2e-3
+    size = 20_000
     gammas = np.random.default_rng(8).standard_gamma(k * p, (size, 2))
     assert (gammas.sum(axis=1) == 0.0).mean() > 0.2  # 0 / 0: no draw at all
     x = dirichlet.dirichlet_mechanism(p, k, size=size, rng=np.random.default_rng(8))
@@ -333,7 +339,8 @@ def test_huge_k_returns_the_mean():
 def test_accuracy_against_fifty_digits(k):
     p = [0.1, 0.6, 0.0, 0.3]
     with mpmath.workdps(50):
-        shares, size = [mpmath.mpf(x) for x in p], mpmath.mpf(k)
+        shares = [mpmath.mpf(x) for x in p]
+        size = mpmath.mpf(k)
         kl = sum(
             x * (mpmath.log(x) + mpmath.psi(0, size) - mpmath.psi(0, size * x))
             for x in shares
@@ -341,7 +348,8 @@ def test_accuracy_against_fifty_digits(k):
         )
         absolute = []
         for x in (x for x in shares if x):
-            a, b = size * x, size - size * x
+            a = size * x
+            b = size - size * x
             logs = mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(size)
             absolute.append(
                 2 * mpmath.exp(a * mpmath.log(x) + b * mpmath.log1p(-x) - logs) / size
@@ -399,7 +407,8 @@ GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "n": 5}
 
 
 def test_limits_hold_entry_by_entry():
-    eta, shift = [0.01, 0.3], [0.5, 0.05]
+    eta = [0.01, 0.3]
+    shift = [0.5, 0.05]
     both = dirichlet.theorem1_vector_epsilon(
         20.0, shift=shift, eta=eta, gamma=0.01, n=3
     )

@@ -71,10 +71,13 @@ def test_theorem_one_inverted(epsilon):
 def leaving_by_enumeration(shapes, rest, gamma):
     """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products transform back term by term."""
     with mpmath.workdps(80):
-        gamma, stays = mpmath.mpf(gamma), mpmath.mpf(0)
-        k, room = mpmath.mpf(sum(shapes)) + mpmath.mpf(rest), 1 - len(shapes) * gamma
+        gamma = mpmath.mpf(gamma)
+        stays = mpmath.mpf(0)
+        k = mpmath.mpf(sum(shapes)) + mpmath.mpf(rest)
+        room = 1 - len(shapes) * gamma
         for powers in itertools.product(*map(range, shapes)):
-            total, term = sum(powers), mpmath.mpf(1)
+            total = sum(powers)
+            term = mpmath.mpf(1)
             for i in powers:
                 term *= gamma**i / mpmath.factorial(i)
             falling = mpmath.rf(k - total, total)  # Gamma(k) / Gamma(k - total)

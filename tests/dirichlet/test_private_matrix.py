@@ -8,7 +8,8 @@ from dpsim.numerics import simplex
 
 def hockey_stick(p, q, k, epsilon):
     """delta(epsilon) of Dir(k p) against Dir(k q) that differ in entries 0 and 1, by quadrature over X_0/(X_0+X_1)."""
-    (a, b), (c, d) = k * np.array(p[:2]), k * np.array(q[:2])
+    (a, b) = k * np.array(p[:2])
+    (c, d) = k * np.array(q[:2])
     constants = special.betaln(c, d) - special.betaln(a, b)
     least = special.expit(
         (epsilon - constants) / (a - c)
@@ -56,10 +57,8 @@ def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b, domain):
         [0.2, 0.3, 0.5], epsilon, delta, support=True, eta=eta, b=b, **domain
     )
     k = float(made.parameters["k"])
-    p, q = (
-        [eta + b / 2, eta, 1 - 2 * eta - b / 2],
-        [eta, eta + b / 2, 1 - 2 * eta - b / 2],
-    )
+    p = [eta + b / 2, eta, 1 - 2 * eta - b / 2]
+    q = [eta, eta + b / 2, 1 - 2 * eta - b / 2]
     assert hockey_stick(p, q, k, epsilon) == pytest.approx(
         delta, rel=1e-5 if domain else 1e-6
     )
@@ -100,7 +99,8 @@ def test_rows_that_move_at_once_add_up():
 @pytest.mark.parametrize("rows", ["one", "all"])
 def test_one_record_of_n_is_a_move_of_two_nths(rows):
     """How far a row moves, and how many rows move, are two questions: `records` and `b` answer the first one alike."""
-    P, target = [[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]], (5.0, 1e-2)
+    P = [[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]]
+    target = (5.0, 1e-2)
     public = {"support": True, "eta": 0.1, "rows": rows}
     b, records = (
         dirichlet.privatize(P, *target, **public, **far)
@@ -137,10 +137,8 @@ def test_records_give_each_row_its_own_k():
 
 def test_the_row_with_the_fewest_records_decides_what_is_refused():
     """At 20 records an epsilon from 2.65, the floor, to 2.81 needs k eta below 1/2; at 10,000 any would do."""
-    P, public = (
-        np.full((2, 3), 1 / 3),
-        {"support": True, "eta": 0.1, "records": [20, 10_000], "rows": "one"},
-    )
+    P = np.full((2, 3), 1 / 3)
+    public = {"support": True, "eta": 0.1, "records": [20, 10_000], "rows": "one"}
     with pytest.raises(ValueError, match=r"^epsilon must"):
         dirichlet.privatize(P, 2.7, 1e-3, **public)
     k = dirichlet.privatize(P, 2.9, 1e-3, **public).parameters["k"]
@@ -153,7 +151,8 @@ def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_a
     made = dirichlet.privatize(
         np.full((2, 4), 0.25), 20.0, 1e-2, support=support, eta=0.24, b=0.4, rows="all"
     )
-    k, shift = made.parameters["k"], made.parameters["shift"]
+    k = made.parameters["k"]
+    shift = made.parameters["shift"]
     assert shift == pytest.approx([0.2, 0.04])
     assert accounting.compose(k, shift=[0.2, 0.04], eta=0.24).delta(20.0) <= 1e-2
     assert (
@@ -175,7 +174,8 @@ def test_what_neighbours_have_room_for_in_the_papers_domain():
     domain = DOMAIN | {"eta": 0.445, "eta_bar": 0.05, "b": 0.5}
     made = dirichlet.privatize([0.45, 0.45, 0.1], 2.0, 1e-2, **domain)
     assert made.parameters["shift"] == pytest.approx(0.06)
-    k, (eta, s) = float(made.parameters["k"]), (0.445, 0.06)
+    k = float(made.parameters["k"])
+    (eta, s) = (0.445, 0.06)
     assert hockey_stick(
         [eta + s, eta, 0.05], [eta, eta + s, 0.05], k, 2.0
     ) == pytest.approx(1e-2, rel=1e-5)
@@ -231,7 +231,8 @@ def test_no_number_of_the_statement_promises_more_than_was_accounted_for():
     assert f"eta = {eta!r}, together at most {1.0 - 0.05000000049!r}" in statement
 
 
-INSIDE, OUTSIDE = [0.2, 0.3, 0.5], [0.05, 0.45, 0.5]
+INSIDE = [0.2, 0.3, 0.5]
+OUTSIDE = [0.05, 0.45, 0.5]
 
 
 @pytest.mark.parametrize(

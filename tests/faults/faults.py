@@ -27,6 +27,8 @@ from typing import Any
 import nbformat
 import psutil
 
+from dpsim import streams
+
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 
@@ -160,7 +162,8 @@ class Bench:
             folder / "project", full=full, of=like.project if like else None
         )
         if like is not None:
-            self.expected, self.seconds = like.expected, like.seconds
+            self.expected = like.expected
+            self.seconds = like.seconds
             return
         start = time.monotonic()
         code, output = self.project.run()
@@ -249,10 +252,8 @@ def sealed_home(bench: Bench) -> str:
 
 @fault("a package and a home that cannot be written")
 def sealed_package(bench: Bench) -> str:
-    home, project = (
-        bench.new("home"),
-        Project(bench.room / "sealed-package", full=bench.full),
-    )
+    home = bench.new("home")
+    project = Project(bench.room / "sealed-package", full=bench.full)
     folders = [
         home,
         *(f for f in (project.folder / "dpsim").rglob("*") if f.is_dir()),
@@ -485,13 +486,7 @@ def main() -> int:
         if chosen.only in name
     }
     # a run of the small notebook is one process after another: as many at once as there are processors
-    at_once = (
-        1
-        if chosen.full
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else 2
-    )
+    at_once = 1 if chosen.full else streams.cores()
     found: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as folder,

@@ -32,7 +32,8 @@ def words_at(w, ell, letters, start):
 
 def automaton(w, ell, letters, start):
     """V and mu by listing the words: V is the number of ways to go on from a state."""
-    suffixes, steps = {}, {}
+    suffixes = {}
+    steps = {}
     for word in words_at(w, ell, letters, start):
         state = (0, 0, start)
         for i, x in enumerate(word):

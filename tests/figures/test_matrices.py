@@ -16,7 +16,8 @@ def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_
         theorem3=[200.0, 80.0, 50.0],
         **{"epsilon_b0.02": [1, 9, 22], "epsilon_b0.01": [0.5, 4, 9]},
     )
-    P, Q = np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([[0.3, 0.7], [1.0, 0.0]])
+    P = np.array([[0.5, 0.5], [1.0, 0.0]])
+    Q = np.array([[0.3, 0.7], [1.0, 0.0]])
     figure = figures.stationary_errors(
         P, Q, table, (0.02, 0.01), 9.0, [(0.5, 0.485)], "stand-in"
     )

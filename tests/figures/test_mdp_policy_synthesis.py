@@ -15,7 +15,8 @@ from dpsim.words.distances import MECHANISMS
 def test_no_box_of_the_startups_lies_on_an_arrow(ax):
     ax.figure.set_size_inches(7.2, 4.0)
     model = mdps.startup_mdp()
-    P, R = model.transitions, model.rewards
+    P = model.transitions
+    R = model.rewards
     worth = dict(zip(mdps.STARTUP_STATES, model.terminal))
     draw_startups(ax, -R[0, :4], P[0, range(4), range(1, 5)], P[1:5, 4:, 5:], worth)
     ax.figure.draw_without_rendering()

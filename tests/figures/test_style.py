@@ -53,7 +53,8 @@ def test_a_band_is_two_standard_errors_to_either_side(ax):
     )
     colours = {"ours": figures.OURS}
     figures.draw_lines(ax, table, "x", "y", "name", colours, error="se")
-    (line,), (band,) = ax.lines, ax.collections
+    (line,) = ax.lines
+    (band,) = ax.collections
     assert (
         line.get_ydata().tolist() == [1.0, 2.0]
         and line.get_label() == "ours"
@@ -121,16 +122,15 @@ def test_key_numbers_are_written_with_six_digits_and_only_on_request(tmp_path):
     }
 
 
-@pytest.mark.parametrize("numbers", [{"delta": math.nan}, {"delta": "0.1"}])
-def test_what_is_no_number_is_refused(numbers, tmp_path):
-    with pytest.raises(ValueError, match="delta must be"):
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"delta": math.nan}, "delta must be"),
+        ({"delta": "0.1"}, "delta must be"),
+        ({}, r"numbers must hold at least one number, got \{\}"),
+    ],
+)
+def test_what_is_no_number_is_refused(numbers, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
         figures.save_numbers(numbers, str(tmp_path))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_no_numbers_are_refused(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"numbers must hold at least one number, got \{\}"
-    ):
-        figures.save_numbers({}, str(tmp_path))
     assert list(tmp_path.iterdir()) == []

@@ -72,8 +72,13 @@ def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
     opened, low, high, closed, least, most = found[-1]
     if least:
         return [int(least), int(most)]
-    inset = 1e-6 * (float(high) - float(low))
-    return [float(low) + inset * (opened == "("), float(high) - inset * (closed == ")")]
+    first = float(low)
+    last = float(high)
+    inset = 1e-6 * (last - first)
+    return [
+        first + inset if opened == "(" else first,
+        last - inset if closed == ")" else last,
+    ]
 
 
 def cases() -> list[Any]:
@@ -115,7 +120,8 @@ def test_a_notebook_runs_at_the_ends_of_its_parameters(
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     warned = [output.text for output in outputs if output.get("name") == "stderr"]
     assert not warned, warned
-    made, committed = tmp_path / "figures", paths.figures() / name
+    made = tmp_path / "figures"
+    committed = paths.figures() / name
     assert {path.stem for path in made.glob("*.png")} == {
         path.stem for path in committed.glob("*.png")
     }

@@ -171,8 +171,10 @@ def numbers_of(result: Any) -> list[np.ndarray]:
     return []
 
 
-finite, probability = between(), between(0, 1)
-non_negative, logarithm = between(0), between(high=0, minus_infinity=True)
+finite = between()
+probability = between(0, 1)
+non_negative = between(0)
+logarithm = between(high=0, minus_infinity=True)
 
 
 def anything(result: Any) -> None:
@@ -270,7 +272,9 @@ def chains(draw: Any, dense: bool = False) -> Any:
     kind = draw(
         st.sampled_from(["dense", "batch"] if dense else ["dense", "batch", "sparse"])
     )
-    return {"dense": P, "batch": np.stack([P, P]), "sparse": sparse.csr_array(P)}[kind]
+    if kind == "batch":
+        return np.stack([P, P])
+    return sparse.csr_array(P) if kind == "sparse" else P
 
 
 def symmetric_mask(n: int) -> st.SearchStrategy[np.ndarray]:
@@ -309,41 +313,23 @@ add(
     open_low=st.booleans(),
     checked=False,
 )
-add(
-    "checks.real",
-    between(-5, 5),
-    name=text,
-    value=reals(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
+for of_check, value in (
+    ("checks.real", reals(-5, 5)),
+    ("checks.scalar", real(-5, 5)),
+    ("checks.integer", st.integers(-5, 5)),
+    ("checks.integers", st.integers(-5, 5)),
+):
+    add(
+        of_check,
+        between(-5, 5),
+        name=text,
+        value=value,
+        low=st.just(-5),
+        high=st.just(5),
+    )
 add(
     "checks.numeric", between(-5, 5), name=text, value=reals(-5, 5), checked=False
 )  # takes NaN
-add(
-    "checks.scalar",
-    between(-5, 5),
-    name=text,
-    value=real(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
-add(
-    "checks.integer",
-    between(-5, 5),
-    name=text,
-    value=st.integers(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
-add(
-    "checks.integers",
-    between(-5, 5),
-    name=text,
-    value=st.integers(-5, 5),
-    low=st.just(-5),
-    high=st.just(5),
-)
 add(
     "checks.size",
     non_negative,
@@ -424,12 +410,13 @@ add("dirichlet.private_matrix.privatize", sums_to_one, P=vectors(3), epsilon=rea
 @st.composite
 def theorem(draw: Any) -> dict[str, Any]:
     """Return arguments of Theorem 1."""
-    m, outside = draw(st.integers(2, 6)), draw(maybe(st.floats(0.01, 0.5)))
+    m = draw(st.integers(2, 6))
+    outside = draw(maybe(st.floats(0.01, 0.5)))
     rest = 1.0 - (outside or 0.0)
     eta = draw(real(1e-6, 0.9)) * rest / m
     shift = draw(real(1e-6, 1.0)) * (rest - (m - 2) * eta - 2 * eta)
     gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
-    chosen = {
+    return {
         "k": draw(ks),
         "shift": shift,
         "eta": eta,
@@ -437,7 +424,6 @@ def theorem(draw: Any) -> dict[str, Any]:
         "n": m,
         "eta_bar": outside,
     }
-    return chosen
 
 
 @st.composite
@@ -446,10 +432,8 @@ def leaving(draw: Any) -> dict[str, Any]:
     n = draw(st.integers(2, 6))
     protected = draw(maybe(st.integers(1, n - 1)))
     m = n if protected is None else protected
-    eta, gamma = (
-        draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m,
-        draw(real(1e-12, 0.99)) / max(m - 1, 1),
-    )
+    eta = draw(real(1e-6, 1.0 if m > 1 else 0.999)) / m
+    gamma = draw(real(1e-12, 0.99)) / max(m - 1, 1)
     return {"k": draw(ks), "eta": eta, "gamma": gamma, "n": n, "protected": protected}
 
 
@@ -542,7 +526,8 @@ posterior = {
     "alpha": reals(1e-3, 1e3),
     "adjacency": adjacency,
 }
-deltas, levels = reals(1e-300, 1.0), st.one_of(epsilons, reals(0.0, 1e6))
+deltas = reals(1e-300, 1.0)
+levels = st.one_of(epsilons, reals(0.0, 1e6))
 add("accounting.dirichlet.exact_delta", probability, borders(epsilon=levels, k=ks))
 add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
 add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
@@ -581,20 +566,21 @@ several = count_vectors(rows=2).map(
     lambda c: np.column_stack([c + 1, np.full(2, 1000)])
 )
 border = {"k": real(0.01, 1e3), "eta": real(1e-4, 0.02), "gamma": real(1e-9, 0.1)}
-drawn = border | {"size": size, "rng": rng}
 add("dirichlet.from_counts.row_privacy", non_negative, counts=several, **border)
 add(
     "dirichlet.from_counts.private_counts",
     non_negative,
     counts=several.map(lambda c: c[0] + 1000),
-    **drawn,
+    **border,
+    size=size,
+    rng=rng,
 )
-release = {"kappa": real(1e-3, 1e3), "alpha": real(1e-3, 1e3)}
 add(
     "dirichlet.from_counts.posterior_release",
     probability,
     counts=count_vectors(),
-    **release,
+    kappa=real(1e-3, 1e3),
+    alpha=real(1e-3, 1e3),
     size=size,
     rng=rng,
 )
@@ -602,7 +588,8 @@ add(
     "dirichlet.from_counts.posterior_absolute_error",
     probability,
     counts=count_vectors(),
-    **release,
+    kappa=real(1e-3, 1e3),
+    alpha=real(1e-3, 1e3),
 )
 
 # ------------------------------------------------------------------------------------------------- Markov chains
@@ -615,12 +602,15 @@ add("markov.stationary.stationary_distribution", sums_to_one, P=chains())
 add("markov.coefficients.total_variation", probability, p=vectors(3), q=vectors(3))
 add("markov.coefficients.ergodicity_coefficient", between(0, 2.5), P=chains(dense=True))
 add("markov.coefficients.fundamental_matrix", finite, P=chains(dense=True))
-walk = {
-    "steps": st.integers(0, 4),
-    "size": st.sampled_from([None, 2, (1, 2)]),
-    "rng": rng,
-}
-add("markov.walks.random_walk", between(0, 4), P=chains(), start=st.just(0), **walk)
+add(
+    "markov.walks.random_walk",
+    between(0, 4),
+    P=chains(),
+    start=st.just(0),
+    steps=st.integers(0, 4),
+    size=st.sampled_from([None, 2, (1, 2)]),
+    rng=rng,
+)
 crs = chains().filter(sparse.issparse)
 add("markov.sparse.stochastic", probability, name=text, matrix=crs, checked=False)
 add("markov.sparse.classes", non_negative, chain=crs, checked=False)
@@ -652,40 +642,41 @@ add("numerics.simplex.protected_entries", anything, matrix=vectors(5, positive=T
 @st.composite
 def theorem_of_rows(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     """Return arguments of Theorem 1 for two rows, and what else is asked for."""
-    m, outside = draw(st.integers(2, 6)), draw(st.floats(0.01, 0.4))
+    m = draw(st.integers(2, 6))
+    outside = draw(st.floats(0.01, 0.4))
     eta = draw(real(1e-4, 0.9)) * (1.0 - outside) / m
     b = 2.0 * draw(real(1e-4, 0.99)) * (1.0 - outside - m * eta)
     chosen = {"b": min(b, 1.0), "eta": eta, "eta_bar": outside, "protected": [2, m]}
     return chosen | {name: draw(strategy) for name, strategy in more.items()}
 
 
-thin = {"gamma": real(1e-12, 0.15)}
+thin = real(1e-12, 0.15)
 add(
     "dirichlet.matrix.theorem1_matrix_epsilon",
     non_negative,
-    theorem_of_rows(k=ks, **thin),
+    theorem_of_rows(k=ks, gamma=thin),
 )
 
 
 @st.composite
 def spent_by_theorem(draw: Any) -> dict[str, Any]:
     """Return an epsilon that Theorem 1 gives at some k."""
-    chosen = draw(theorem_of_rows(**thin))
-    return {
-        "epsilon": float(
-            dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
-        ),
-        **chosen,
-    }
+    chosen = draw(theorem_of_rows(gamma=thin))
+    epsilon = dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
+    return {"epsilon": float(epsilon), **chosen}
 
 
 add("dirichlet.matrix.theorem1_k", non_negative, spent_by_theorem())
 
-moved = {"b": real(1e-3, 1.0), "rows": st.integers(1, 3)}
-one_row = {"b": real(1e-3, 1.0), "rows": st.just(1)}
-targets = {"epsilon": real(0.01, 30.0), "delta": real(1e-12, 0.99)}
-add("accounting.noise_scales.gaussian_scale", non_negative, **targets, **moved)
-add("accounting.noise_scales.laplace_scale", non_negative, **targets, **one_row)
+for scale, most_rows in (("gaussian_scale", 3), ("laplace_scale", 1)):
+    add(
+        f"accounting.noise_scales.{scale}",
+        non_negative,
+        epsilon=real(0.01, 30.0),
+        delta=real(1e-12, 0.99),
+        b=real(1e-3, 1.0),
+        rows=st.integers(1, most_rows),
+    )
 add("dirichlet.private_matrix.noisy_matrix", finite, P=vectors(4, rows=3), scale=real(1e-6, 1e6),
     noise=st.sampled_from(["laplace", "gaussian"]), size=size, rng=rng)  # fmt: skip
 
@@ -749,8 +740,6 @@ add("mdp.private_model.perturb_with_noise", probability, noised_model,
 secret = {
     "mdp": models.filter(lambda model: len(model.rewards) > 1),
     "epsilon": real(20.0, 60.0),
-}
-secret |= {
     "delta": real(1e-9, 0.1),
     "b": real(0.02, 0.1),
     "rng": rng,
@@ -823,7 +812,8 @@ def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     return chosen | {"weights": draw(weight(chosen["x"].size, full=False))}
 
 
-warmth, warmths = real(1e-3, 1e6), reals(1e-3, 1e6)
+warmth = real(1e-3, 1e6)
+warmths = reals(1e-3, 1e6)
 add(
     "boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]})
 )
@@ -920,14 +910,13 @@ add(
     steps=step_numbers,
     epsilon=real(0, 9),
 )
-noised = {"size": size, "rng": rng}
-bare = histograms().map(lambda d: d["x"])
 add(
     "boltzmann.zero_sum_noise.add_zero_sum_laplace",
     finite,
-    x=bare,
+    x=histograms().map(lambda d: d["x"]),
     epsilon=real(1e-6, 1000.0),
-    **noised,
+    size=size,
+    rng=rng,
 )
 noisy_counts = st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(
     lambda x: np.array(x).reshape(2, 3)

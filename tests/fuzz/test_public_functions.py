@@ -212,7 +212,6 @@ OPTIONAL: dict[
     "mdp.bounds.cost_of_privacy": {"initial": 0},
     "mdp.bounds.value_bounds": {"tolerance": 1e-6},
     "release.planning.plan": {"pairs": 3},
-    "release.planning.measured": {"delta": 1e-6, "draws_of_each": 1},
 }
 
 NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
@@ -240,7 +239,6 @@ NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, label
         "adjacency"
     },  # as of words.automaton.HammingAutomaton
     "words.exact_epsilon.word_epsilon_bounds": {"adjacency"},  # likewise
-    "release.chain.release_chain": {"totals"},  # a mapping
 }
 
 WELCOME = {  # what is no real number, and yet means something
@@ -277,7 +275,8 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
     name: str,
 ) -> None:
     """Text, complex and masked: each in each argument, so that none is converted without a check."""
-    entry, tried = ENTRIES[name], set()
+    entry = ENTRIES[name]
+    tried = set()
     module, function = name.rsplit(".", 1)
     original = getattr(importlib.import_module(f"dpsim.{module}"), function)
 

@@ -79,13 +79,11 @@ def test_nearly_reducible_chains_in_full_precision(link, order):
     P = np.zeros((6, 6))
     for block in (slice(0, 2), slice(2, 4), slice(4, 6)):
         P[block, block] = rng.dirichlet([1, 1], size=2)
-    P[0, 2], P[3, 4], P[5, 1], P[2, 0], P[4, 3] = (
-        link,
-        0.3 * link,
-        2 * link,
-        0.7 * link,
-        0.1 * link,
-    )
+    P[0, 2] = link
+    P[3, 4] = 0.3 * link
+    P[5, 1] = 2 * link
+    P[2, 0] = 0.7 * link
+    P[4, 3] = 0.1 * link
     P[np.diag_indices(6)] = 0.0
     P = P[np.ix_(order, order)]
     np.fill_diagonal(P, np.maximum(1 - P.sum(axis=1), 0.0))
@@ -246,15 +244,14 @@ def test_error_bound_is_nearly_attained(n):
     exact = markov.stationary_distribution(P)
     wrong = 1.01 * exact
     wrong[0] = 1.0 - wrong[1:].sum()
-    error, (_, bound) = (
-        np.abs(wrong - exact).sum(),
-        markov_sparse._error_bound(sparse.csr_array(P), wrong),
-    )
+    error = np.abs(wrong - exact).sum()
+    (_, bound) = markov_sparse._error_bound(sparse.csr_array(P), wrong)
     assert error <= bound <= 1.02 * error
 
 
 def test_slowly_mixing_sparse_chain_is_solved_or_refused():
-    up, down = np.full(1999, 0.3), np.full(1999, 0.3)
+    up = np.full(1999, 0.3)
+    down = np.full(1999, 0.3)
     up[1000:] = 0.302
     P, logs = birth_death(up, down)
     exact = np.exp(logs - logs.max())
@@ -275,7 +272,8 @@ def test_slowly_mixing_sparse_chain_is_solved_or_refused():
 
 def test_gth_keeps_its_digits_beyond_underflow():
     """Pivots of 1e-300 and probabilities down to 1e-308, where elimination in floats gives nan or zero."""
-    up, down = np.full(40, 1e-16), np.full(40, 0.5)
+    up = np.full(40, 1e-16)
+    down = np.full(40, 0.5)
     P, logs = birth_death(up, down)
     pi = markov.stationary_distribution(P)
     inside = logs > np.log(1e-307)
@@ -403,7 +401,8 @@ def test_walks_of_several_matrices_with_common_random_numbers():
                 sparse.csr_array(P[i]), 2, 10, size=7, uniforms=uniforms
             )
         ).all()
-        u, w = uniforms[3], walks[i, 3]
+        u = uniforms[3]
+        w = walks[i, 3]
         assert all(
             w[t + 1] == np.searchsorted(np.cumsum(P[i, w[t]]), u[t], side="right")
             for t in range(10)
@@ -468,7 +467,9 @@ def test_theorem_five_has_a_counterexample():
 
 
 def test_a_row_with_fewer_records_than_states_has_a_bound_over_the_transitions_that_occur():
-    pi, N, k = np.full(5, 0.2), np.array([3.0, 50, 50, 50, 50]), np.full(5, 40.0)
+    pi = np.full(5, 0.2)
+    N = np.array([3.0, 50, 50, 50, 50])
+    k = np.full(5, 40.0)
     occur = [2, 5, 5, 5, 5]
     with pytest.raises(ValueError, match="N must be at least categories"):
         dirichlet.ergodicity_bound(pi, N, k)

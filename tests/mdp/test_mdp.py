@@ -79,7 +79,9 @@ def test_policies_and_values_are_those_of_quantecon(mdp):
     policy, values = mdps.synthesize(mdp)
     if mdp.horizon is None:
         solved = peer(mdp).solve(method="policy_iteration")
-        peer_values, peer_policy, rtol = solved.v, solved.sigma, 1e-11
+        peer_values = solved.v
+        peer_policy = solved.sigma
+        rtol = 1e-11
     else:
         (peer_values, *_), peer_policy = backward_induction(
             peer(mdp), mdp.horizon, mdp.terminal
@@ -130,7 +132,9 @@ def test_a_policy_of_probabilities_0_and_1_is_the_policy_of_actions(mdp):
 
 @finite
 def test_bounds_of_a_randomised_policy_have_a_programme_for_each_action(mdp):
-    mdp, radius, beta = replace(mdp, horizon=3), 0.15, 0.1
+    mdp = replace(mdp, horizon=3)
+    radius = 0.15
+    beta = 0.1
     weights = randomised(mdp, generator(25))
     full = np.ones(mdp.transitions.shape[-2:], dtype=bool)
     rows = np.where(mdp.allowed[..., None], mdp.transitions, 1 / len(mdp.rewards))
@@ -180,7 +184,9 @@ def test_a_batch_equals_its_members(mdp):
 
 def highs(p, support, values, radius, beta):
     """Least expectations over the paper's set (1), a linear programme (P) each, solved as blocks of one."""
-    blocks, right, free = [], [], []
+    blocks = []
+    right = []
+    free = []
     for row, allowed in zip(p, support):
         n = len(row)
         blocks.append(np.kron(np.eye(2), np.ones(n)))
@@ -334,7 +340,8 @@ def test_what_certifies_a_radius_bounds_the_tail_in_each_whole_cell(k, radius):
 
 
 def test_radii_broadcast_shrink_with_k_and_beta_and_are_ordered():
-    k, beta = np.array([1.0, 5.0, 40.0])[:, None], np.array([0.01, 0.1, 0.3])
+    k = np.array([1.0, 5.0, 40.0])[:, None]
+    beta = np.array([0.01, 0.1, 0.3])
     paper, union, exact = (
         mdps.concentration_radius(k, beta, 5, kind)
         for kind in ("paper", "union", "exact")
@@ -360,11 +367,9 @@ def missed(p, k, beta, kind):
 def test_valid_radii_cover_draws_and_that_of_the_paper_does_not(kind):
     rng = generator(52)
     for _ in range(12):
-        n, k, beta = (
-            int(rng.integers(2, 12)),
-            10 ** rng.uniform(-0.5, 2),
-            rng.choice([0.02, 0.1, 0.5]),
-        )
+        n = int(rng.integers(2, 12))
+        k = 10 ** rng.uniform(-0.5, 2)
+        beta = rng.choice([0.02, 0.1, 0.5])
         assert (
             missed(rng.dirichlet(np.full(n, rng.choice([0.3, 2.0]))), k, beta, kind) < 5
         )
@@ -455,7 +460,8 @@ def test_examples_are_valid_and_reproducible():
 
 
 def test_models_are_frozen_and_leave_their_arguments_alone():
-    transitions, rewards = np.full((2, 2, 2), 0.5), np.ones((2, 2))
+    transitions = np.full((2, 2, 2), 0.5)
+    rewards = np.ones((2, 2))
     mdp = MDP(transitions, rewards, horizon=2)
     transitions[0, 0] = [1.0, 0.0]
     assert mdp.transitions[0, 0, 0] == 0.5
@@ -475,10 +481,12 @@ def test_forbidden_entries_may_hold_anything():
     assert mdps.synthesize(mdp)[0].tolist() == [[0, 1]]
 
 
-HALF, STARTUP = (
-    {"transitions": np.full((2, 1, 2), 0.5), "rewards": np.zeros((2, 1)), "horizon": 3},
-    MODELS["startups"],
-)
+HALF = {
+    "transitions": np.full((2, 1, 2), 0.5),
+    "rewards": np.zeros((2, 1)),
+    "horizon": 3,
+}
+STARTUP = MODELS["startups"]
 RELEASED = {
     "private": STARTUP,
     "policy": mdps.synthesize(STARTUP)[0],

@@ -56,7 +56,8 @@ def test_before_the_lesson_stand_the_parameters_and_one_short_cell(name: str) ->
             "^## ", cell.source, re.MULTILINE
         ):
             break
-        before += [cell] * (cell.cell_type == "code")
+        if cell.cell_type == "code":
+            before.append(cell)
     parameters, *checks = before
     assert tags(parameters) == ["parameters"]
     assert [tags(cell) for cell in checks] in ([], [["checks", "hide-input"]])

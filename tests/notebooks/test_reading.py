@@ -104,7 +104,8 @@ def without_evidence(text: str, held: np.ndarray) -> list[str]:
     missing = []
     for written, value, half in results_in(text):
         for scale in (1.0, 100.0) if "%" in written else (1.0,):
-            target, slack = abs(value) * scale, half * scale * (1 + 1e-6)
+            target = abs(value) * scale
+            slack = half * scale * (1 + 1e-6)
             near = np.searchsorted(held, [target - slack, target + slack])
             if near[0] < near[1]:
                 break
@@ -117,7 +118,8 @@ def without_evidence(text: str, held: np.ndarray) -> list[str]:
 def test_each_number_in_prose_stands_in_an_output_a_parameter_or_the_ledger(
     name: str,
 ) -> None:
-    held, excused = shown(name), EXCEPTIONS.get(name, {})
+    held = shown(name)
+    excused = EXCEPTIONS.get(name, {})
     prose = [
         CALCULATION.sub(" ", cell.source)
         for cell in cells(name)

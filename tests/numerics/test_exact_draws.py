@@ -6,7 +6,8 @@ import pytest
 
 from dpsim.numerics import exact_draws
 
-HAPPENS, SURVIVES = exact_draws.happens.py_func, exact_draws.survives.py_func
+HAPPENS = exact_draws.happens.py_func
+SURVIVES = exact_draws.survives.py_func
 PLAIN = np.random.default_rng(3).random(2000)
 
 
@@ -68,12 +69,14 @@ def test_the_probability_of_each_leaf_is_right_to_the_stated_error(leaves, sprea
     """Each branch of the tree in 40 digits, against the exact share of the leaf."""
     logs = -np.random.default_rng(leaves).uniform(0.0, spread, leaves)
     logs -= logs.max()
-    tree, first = exact_draws.weight_tree(logs), 1 << (leaves - 1).bit_length()
+    tree = exact_draws.weight_tree(logs)
+    first = 1 << (leaves - 1).bit_length()
     bound = exact_draws.relative_error(leaves, spread)
     with mpmath.workdps(40):
         total = mpmath.fsum(mpmath.exp(mpmath.mpf(each)) for each in logs.tolist())
         for leaf in np.linspace(0, leaves - 1, min(leaves, 12)).astype(int).tolist():
-            node, found = first + leaf, mpmath.mpf(1)
+            node = first + leaf
+            found = mpmath.mpf(1)
             while node > 1:
                 apart = (
                     abs(float(tree[node]) - float(tree[node ^ 1]))

@@ -121,7 +121,8 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 def test_links_lead_to_the_file_and_several_names_are_refused(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
-    file, link = tmp_path / "there" / "budget", tmp_path / "link"
+    file = tmp_path / "there" / "budget"
+    link = tmp_path / "link"
     spend(file, 0.4, limit=ONE)
     link.symlink_to(file)
     spend(link, 0.4)
@@ -136,7 +137,8 @@ def test_links_lead_to_the_file_and_several_names_are_refused(tmp_path: Path) ->
 
 
 def test_the_file_on_its_way_follows_no_link_and_its_mode_stays(tmp_path: Path) -> None:
-    file, other = tmp_path / "budget", tmp_path / "other"
+    file = tmp_path / "budget"
+    other = tmp_path / "other"
     spend(file, 0.1, limit=ONE)
     other.write_text("mine")
     (tmp_path / f".budget.{os.getpid()}.partial").symlink_to(other)
@@ -159,7 +161,8 @@ def test_the_limit_stays_what_it_was(tmp_path: Path) -> None:
 def test_a_release_is_spent_before_it_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, counts = tmp_path / "budget", release.Counts(TRIPS)
+    file = tmp_path / "budget"
+    counts = release.Counts(TRIPS)
     settings = {
         "epsilon": 0.6,
         "support": release.all_pairs(["a", "b"]),
@@ -184,7 +187,8 @@ def test_a_release_is_spent_before_it_is_drawn(
 
 def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
     """Three releases with pairs chosen privately would otherwise pass a limit whose delta is that of one."""
-    file, limit = tmp_path / "budget", Limit(10.0, 1e-6)
+    file = tmp_path / "budget"
+    limit = Limit(10.0, 1e-6)
     settings: dict[str, Any] = {
         "epsilon": 0.5,
         "delta": 1e-6,
@@ -202,7 +206,8 @@ def test_a_loss_is_on_the_disk_before_anything_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is synced when it holds the entry, and its folder when the file has its name."""
-    file, synced = tmp_path / "budget", []
+    file = tmp_path / "budget"
+    synced = []
 
     def sync(descriptor: int, sync: Callable[[int], None] = os.fsync) -> None:
         sync(descriptor)
@@ -264,10 +269,8 @@ def test_what_is_not_installed_is_told_and_nothing_is_spent(
             raise metadata.PackageNotFoundError(name)
         return version(package)
 
-    file, told = (
-        tmp_path / "budget",
-        rf"{name}, which is not installed: pip install \"dpsim.*in a checkout",
-    )
+    file = tmp_path / "budget"
+    told = rf"{name}, which is not installed: pip install \"dpsim.*in a checkout"
     scratch.versions.cache_clear()
     monkeypatch.setattr(metadata, "version", there)
     with pytest.raises(ImportError, match=told):

@@ -147,7 +147,8 @@ def test_exact_is_said_where_a_table_reaches_it(chosen: bool, said: str) -> None
     support = release.private_pairs(PAGES) if chosen else release.all_pairs(PAGES)
     chain = released(unit=Unit(5, "user"), support=support, delta=1e-6)
     assert said in chain.text and ("is exact" in chain.text) != chosen
-    z, noise = np.arange(-400, 401), chain.noise
+    z = np.arange(-400, 401)
+    noise = chain.noise
     loss = (
         np.abs(z) - np.abs(z - 5)
     ) / noise.scale  # log P(z | the unit's 5 events) - log P(z | without them)
@@ -340,7 +341,8 @@ def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
         map(float, pair)
         for pair in re.findall(r"epsilon ([\d.e+-]+), delta ([\d.e+-]+\d)", chain.text)
     )
-    least_e, least_d = chain.statement["epsilon"], chain.statement["delta"]
+    least_e = chain.statement["epsilon"]
+    least_d = chain.statement["delta"]
     assert least_e <= e < least_e * 1.00002 and least_d <= d < least_d * 1.02
 
 
@@ -413,7 +415,8 @@ def test_a_transient_state_has_no_share_of_the_long_run() -> None:
 
     graph = {("a", "b"): 900, ("b", "c"): 800, ("b", "b"): 400, ("c", "b"): 700}
     for chain in (only(graph, list("abc")), only(graph)):
-        pi, P = chain.stationary(), chain.matrix.to_numpy()
+        pi = chain.stationary()
+        P = chain.matrix.to_numpy()
         assert pi["a"] == 0.0 and pi.sum() == pytest.approx(1.0)
         np.testing.assert_allclose(pi @ P, pi, atol=1e-15)
         np.testing.assert_allclose(

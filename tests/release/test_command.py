@@ -328,9 +328,9 @@ def test_a_misspelt_keyword_is_refused_by_the_name_that_was_called(
 ) -> None:
     """It was "counted() got an unexpected keyword", a function that nobody had called."""
     settings = {"origin": "from", "destination": "to", "categorie": ["a", "b"]}
-    settings |= (
-        {"source": "nowhere.csv", "epsilon": 1.0} if call is release.privatize else {}
-    )
+    if call is release.privatize:
+        settings["source"] = "nowhere.csv"
+        settings["epsilon"] = 1.0
     with pytest.raises(
         TypeError, match=rf"{call.__name__}.*unexpected keyword argument 'categorie'"
     ):
@@ -455,10 +455,8 @@ def test_what_would_be_refused_in_the_end_is_refused_before_a_row_is_read(
     run: Callable[..., Result],
 ) -> None:
     """A budget without a limit, or with too little left, was refused after a count that may take minutes."""
-    words, said = (
-        f"nowhere.csv {ENDS} --categories pages.txt --budget",
-        "limit must be given",
-    )
+    words = f"nowhere.csv {ENDS} --categories pages.txt --budget"
+    said = "limit must be given"
     assert said in run(f"{words} new.json").stderr
     assert "would pass the limit" in run(f"{words} new.json --limit 0.5,0").stderr
     assert (

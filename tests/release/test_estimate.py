@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpsim import markov, release
@@ -15,21 +14,11 @@ from dpsim.release.noise import Noise, laplace_noise
 def gravity(n: int, total: int, seed: int) -> np.ndarray:
     """Return counts of trips between places of very different sizes, fewer between distant ones."""
     rng = np.random.default_rng(seed)
-    place, size = rng.random((n, 2)), rng.lognormal(0.0, 1.5, n)
+    place = rng.random((n, 2))
+    size = rng.lognormal(0.0, 1.5, n)
     far = np.hypot(*(place[:, None] - place).transpose(2, 0, 1))
     share = size[:, None] * size * np.exp(-4.0 * far)
     return rng.multinomial(total, (share / share.sum()).ravel()).reshape(n, n)
-
-
-def table(counts: np.ndarray) -> pd.DataFrame:
-    n = len(counts)
-    return pd.DataFrame(
-        {
-            "origin": np.repeat(np.arange(n), n),
-            "destination": np.tile(np.arange(n), n),
-            "trips": counts.ravel(),
-        }
-    )
 
 
 def row_error(P: np.ndarray, counts: np.ndarray) -> float:
@@ -56,7 +45,8 @@ def clearly_above(first: np.ndarray, second: np.ndarray | float) -> float:
 
 def both_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
     """Return the errors of ours and of the plain way over releases of a table."""
-    support, found = release.all_pairs(range(len(counts))), []
+    support = release.all_pairs(range(len(counts)))
+    found = []
     for seed in range(draws):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         ours = release.estimate_chain(support, noisy, noise).matrix.toarray()
@@ -85,7 +75,8 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -
 
     Their share is known: 35 E|Z| / 2 against 1,000 events. The posterior mean sees that they are 0.
     """
-    n, rng = 40, np.random.default_rng(seed)
+    n = 40
+    rng = np.random.default_rng(seed)
     counts = np.zeros((n, n), dtype=int)
     for row in counts:
         row[rng.choice(n, 5, replace=False)] = 200
@@ -129,7 +120,8 @@ def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -
 
 @pytest.mark.parametrize("scale", [0.02, 0.5, 3.0, 40.0])
 def test_the_likelihood_is_that_of_counts_spread_over_a_bin(scale: float) -> None:
-    noise, noisy = Noise(scale, 1.0), np.array([0.0, 1.0, 7.0, 30.0, 200.0])
+    noise = Noise(scale, 1.0)
+    noisy = np.array([0.0, 1.0, 7.0, 30.0, 200.0])
     first, last = bins = estimate.count_bins(250.0)
     assert (
         first[0] == 0.0 and (first[1:] == last[:-1] + 1.0).all() and last[-1] >= 250.0
@@ -145,14 +137,16 @@ def test_the_likelihood_is_that_of_counts_spread_over_a_bin(scale: float) -> Non
 
 def test_the_shares_go_to_the_likeliest_and_lean_as_told() -> None:
     """Of a mixture the likeliest shares are where no bin's mean ratio is above 1 (Lindsay 1983)."""
-    noise, rng = Noise(1.0, 1.0), np.random.default_rng(1)
+    noise = Noise(1.0, 1.0)
+    rng = np.random.default_rng(1)
     true = rng.choice([0, 4, 60], 20_000, p=[0.8, 0.15, 0.05])
     seen, numbers = np.unique(
         np.maximum(release.noisy_counts(true, noise, rng), 0).astype(float),
         return_counts=True,
     )
     bins = estimate.count_bins(seen.max())
-    likelihood, even = estimate.bin_likelihood(seen, bins, noise), np.ones(len(bins[0]))
+    likelihood = estimate.bin_likelihood(seen, bins, noise)
+    even = np.ones(len(bins[0]))
     shares = estimate.bin_shares(likelihood, numbers, even, 0.0)
     held = [float(shares[(bins[0] <= c) & (c <= bins[1])][0]) for c in (0, 4, 60)]
     np.testing.assert_allclose(held, [0.8, 0.15, 0.05], atol=0.02)
@@ -175,8 +169,10 @@ def test_a_row_adds_up_half_way_between_its_medians_and_its_mean() -> None:
 def test_margins_are_recovered_where_the_noise_is_small_and_even_where_it_is_not() -> (
     None
 ):
-    rows, columns = np.array([1.0, 3.0, 6.0]), np.array([20.0, 30.0, 50.0])
-    counts, support = np.outer(rows, columns).ravel(), release.all_pairs(list("abc"))
+    rows = np.array([1.0, 3.0, 6.0])
+    columns = np.array([20.0, 30.0, 50.0])
+    counts = np.outer(rows, columns).ravel()
+    support = release.all_pairs(list("abc"))
     np.testing.assert_allclose(
         estimate.expected_counts(support, counts, Noise(0.02, 1.0)), counts, rtol=1e-9
     )
@@ -206,7 +202,8 @@ def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
     )
     errors = []
     for epsilon in (0.1, 0.3, 1.0, 3.0):
-        noise, found = laplace_noise(epsilon), []
+        noise = laplace_noise(epsilon)
+        found = []
         for seed in range(8):
             noisy = release.noisy_counts(
                 counts.ravel(), noise, np.random.default_rng(seed)
@@ -262,8 +259,10 @@ def test_the_rule_of_filled_rows_is_true_of_a_small_table() -> None:
 
 def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
     """Rows just below and just above the threshold, and rows that are likelier with events than without."""
-    n, noise = 20, laplace_noise(0.3)
-    counts, support = np.zeros((n, n), dtype=int), release.all_pairs(range(n))
+    n = 20
+    noise = laplace_noise(0.3)
+    counts = np.zeros((n, n), dtype=int)
+    support = release.all_pairs(range(n))
     counts[::2] = np.random.default_rng(2).gamma(
         0.3, 100.0, (n // 2, n)
     )  # no margins tell these apart
@@ -288,7 +287,8 @@ def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
 
 def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
     """Of noisy counts whose prior is known, 0 or 30 with equal shares: by the law of the noise alone."""
-    noise, rng = laplace_noise(1.0), np.random.default_rng(3)
+    noise = laplace_noise(1.0)
+    rng = np.random.default_rng(3)
     noisy = release.noisy_counts(np.repeat([0, 30], 20_000), noise, rng).astype(float)
     _, _, evidence = estimate._posterior(noisy, np.full(noisy.size, 15.0), noise)
     for seen in (0.0, 3.0, 6.0):
@@ -303,7 +303,8 @@ def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
     """Sixty events beside rows of thousands, whose pairs make one expect more: its own counts still say more."""
     counts = gravity(63, 3_000_000, 5)
     counts[7] = np.random.default_rng(1).multinomial(60, np.full(63, 1.0 / 63.0))
-    support, noise = release.all_pairs(range(63)), laplace_noise(1.0)
+    support = release.all_pairs(range(63))
+    noise = laplace_noise(1.0)
     for seed in range(10):
         noisy = release.noisy_counts(counts.ravel(), noise, np.random.default_rng(seed))
         weak = estimate.weak_rows(support, noisy, noise)
@@ -315,8 +316,12 @@ def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
 
 def test_where_everything_is_noise_rows_are_uniform() -> None:
     """The counts must exceed what their margins make one expect by three standard deviations of noise alone."""
-    n, noise, draws = 30, laplace_noise(1e-3), 100
-    counts, support, told = gravity(n, 4_000, 1).ravel(), release.all_pairs(range(n)), 0
+    n = 30
+    noise = laplace_noise(1e-3)
+    draws = 100
+    counts = gravity(n, 4_000, 1).ravel()
+    support = release.all_pairs(range(n))
+    told = 0
     for draw in range(draws):
         noisy = release.noisy_counts(counts, noise, np.random.default_rng(draw))
         P = release.estimate_chain(support, noisy, noise).probabilities

@@ -17,7 +17,8 @@ def chain_of(
     counts: np.ndarray, epsilon: float, rng: np.random.Generator
 ) -> release.PrivateChain:
     """Return a release of a table of counts on all pairs."""
-    pairs, noise = support.all_pairs(range(len(counts))), laplace_noise(epsilon)
+    pairs = support.all_pairs(range(len(counts)))
+    noise = laplace_noise(epsilon)
     facts = statement.facts(noise, EVENT, None, 0.0, False, True) | {
         "support": pairs.kind,
         "pairs": counts.size,
@@ -38,10 +39,8 @@ def coverage(
     counts: np.ndarray, epsilon: float, target: str, draws_: int = 60
 ) -> dict[str, tuple[float, float]]:
     """Return how often each kind was given, and the mean share of true values inside, at nominal 0.9."""
-    rng, rows = (
-        np.random.default_rng([len(counts), int(100 * epsilon)]),
-        counts.sum(axis=1),
-    )
+    rng = np.random.default_rng([len(counts), int(100 * epsilon)])
+    rows = counts.sum(axis=1)
     truth = counts / rows[:, None]
     exact = {
         "probabilities": truth.ravel(),
@@ -120,12 +119,11 @@ def test_coverage_is_not_promised_where_it_fails(
 @pytest.mark.parametrize("target", ["table", "process"])
 def test_intervals_are_as_wide_as_what_they_measure(target: str) -> None:
     """Not wider either: half of each is 1.645 standard deviations of the released probability, from 4,000 releases."""
-    shares, rng = (
-        np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.34, 0.33, 0.33]]),
-        np.random.default_rng(7),
-    )
+    shares = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.34, 0.33, 0.33]])
+    rng = np.random.default_rng(7)
     counts = np.round(20_000 * shares).astype(int)
-    rows, noise = counts.sum(axis=1), laplace_noise(0.1)
+    rows = counts.sum(axis=1)
+    noise = laplace_noise(0.1)
     sample = (
         rng.multinomial(rows, shares, (4000, 3))
         if target == "process"
@@ -144,9 +142,11 @@ def test_intervals_are_as_wide_as_what_they_measure(target: str) -> None:
 
 def test_coverage_where_one_counts_own_noise_decides() -> None:
     """Its tails are longer than a normal law's: intervals of 99 % made for that law missed 2.3 %."""
-    n, rng = 60, np.random.default_rng(11)
+    n = 60
+    rng = np.random.default_rng(11)
     counts = np.full((n, n), 100) + 90_000 * np.eye(n, dtype=int)
-    truth, others = counts / counts.sum(axis=1, keepdims=True), ~np.eye(n, dtype=bool)
+    truth = counts / counts.sum(axis=1, keepdims=True)
+    others = ~np.eye(n, dtype=bool)
     for epsilon in (0.1, 1.0):
         found = [
             chain_of(counts, epsilon, rng).intervals("probabilities", level=0.99)
@@ -191,11 +191,14 @@ def test_intervals_of_chosen_pairs_end_where_a_tail_is_half_of_what_is_left(
     epsilon: float,
 ) -> None:
     """By summing the law of the noisy count over all that pass, for each true count."""
-    noise, threshold = laplace_noise(epsilon), 15
-    passing, seen = np.arange(threshold, 1000), np.arange(threshold, 40)
+    noise = laplace_noise(epsilon)
+    threshold = 15
+    passing = np.arange(threshold, 1000)
+    seen = np.arange(threshold, 40)
     law = np.exp(-np.abs(passing - np.arange(1, 300)[:, None]) / noise.scale)
     law /= law.sum(axis=1, keepdims=True)
-    above, below = law[:, ::-1].cumsum(axis=1)[:, ::-1], law.cumsum(axis=1)
+    above = law[:, ::-1].cumsum(axis=1)[:, ::-1]
+    below = law.cumsum(axis=1)
     low, high = intervals.conditional_interval(seen, threshold, noise, 0.9)
     assert low.tolist() == (1 + (above[:, : seen.size] >= 0.05).argmax(axis=0)).tolist()
     assert (

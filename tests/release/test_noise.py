@@ -34,10 +34,8 @@ def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_d
     events: int, epsilon: float
 ) -> None:
     """Every way to have up to so many events on three pairs, each with the law of its noise."""
-    noise, less = (
-        laplace_noise(epsilon, events),
-        laplace_noise(epsilon, max(events - 1, 1)),
-    )
+    noise = laplace_noise(epsilon, events)
+    less = laplace_noise(epsilon, max(events - 1, 1))
     patterns = [v for v in product(range(events + 1), repeat=3) if 0 < sum(v) <= events]
 
     def loss(v: tuple[int, ...], scale: float) -> float:
@@ -69,8 +67,10 @@ def test_the_scale_is_the_least_double_that_keeps_epsilon_in_rational_arithmetic
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.0, 17.0])
 def test_tails_and_moments(scale: float) -> None:
-    noise, reach = Noise(scale, 1.0), math.ceil(60 * scale)
-    p, z = law(noise, reach), np.arange(-reach, reach + 1)
+    noise = Noise(scale, 1.0)
+    reach = math.ceil(60 * scale)
+    p = law(noise, reach)
+    z = np.arange(-reach, reach + 1)
     assert noise.mean_absolute == pytest.approx(float(p @ np.abs(z)), rel=1e-9)
     assert noise.variance == pytest.approx(float(p @ z**2), rel=1e-9)
     for least in range(1, math.ceil(8 * scale) + 2):
@@ -182,7 +182,8 @@ def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None
     noise = laplace_noise(epsilon, events)
     threshold, spent = pair_threshold(noise, events, delta)
     reach = math.ceil(50 * noise.scale) + threshold
-    values, p = np.arange(threshold, threshold + reach), law(noise, 2 * reach)
+    values = np.arange(threshold, threshold + reach)
+    p = law(noise, 2 * reach)
 
     def output(count: int) -> np.ndarray:
         """Return P(absent), then P(each released value)."""

@@ -4,20 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpsim import release
 from dpsim.release.noise import Noise, laplace_noise, pair_threshold
 
 
-def law(noise: Noise, reach: int) -> np.ndarray:
-    weights = np.exp(-np.abs(np.arange(-reach, reach + 1)) / noise.scale)
-    return weights / weights.sum()
-
-
 def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:
     """Return the mean error of a row by summing over every noise; a row of zeros is 1 off, the worst there is."""
     z = np.array(list(itertools.product(range(-reach, reach + 1), repeat=len(counts))))
-    chance = law(noise, reach)[z + reach].prod(axis=1)
+    chance = stats.dlaplace.pmf(z, 1.0 / noise.scale).prod(axis=1)
     noisy = np.maximum(z + np.array(counts), 0)
     totals = noisy.sum(axis=1)
     shares = noisy / np.maximum(totals, 1)[:, None]
@@ -43,7 +39,9 @@ def drawn_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
 
 
 def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
-    epsilon, noise, near = 1.0, laplace_noise(1.0), []
+    epsilon = 1.0
+    noise = laplace_noise(1.0)
+    near = []
     for rows in (
         ((1, 0),),
         ((3, 0),),
@@ -53,7 +51,8 @@ def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
         ((9, 0, 0),),
         ((4, 3, 2),),
     ):
-        states, events = len(rows), sum(map(sum, rows))
+        states = len(rows)
+        events = sum(map(sum, rows))
         exact = (
             sum(
                 sum(row) * error_of_a_row(row, noise, 22 if len(row) == 2 else 14)

@@ -449,7 +449,8 @@ def drawn(page: str) -> list[np.ndarray]:
 def test_the_bars_that_are_drawn_are_those_that_the_captions_name() -> None:
     """Of the largest counts each has the two-sided level 1 - 0.1 / m, and one event less on each side would not."""
     chain, _ = released(["a", "b", "c", "d", "e", "f"], epsilon=0.1)
-    m, q = chain.noisy.size, np.exp(-1.0 / chain.noise.scale)
+    m = chain.noisy.size
+    q = np.exp(-1.0 / chain.noise.scale)
     page = report.page(chain, report.stationary(chain))
     assert f"two-sided level 1 - 0.1 / {m}" in page
     counts, shares = drawn(page)
@@ -615,11 +616,10 @@ def test_a_count_that_a_threshold_cannot_have_let_pass_is_refused(
 ) -> None:
     chain, counts = released(declared=False)
     written(chain, tmp_path / "out", counts)
-    file, stated = (
-        tmp_path / "out" / "counts.parquet",
-        tmp_path / "out" / "statement.json",
-    )
-    good, facts = pd.read_parquet(file), json.loads(stated.read_text())
+    file = tmp_path / "out" / "counts.parquet"
+    stated = tmp_path / "out" / "statement.json"
+    good = pd.read_parquet(file)
+    facts = json.loads(stated.read_text())
     good[::-1].to_parquet(file)
     assert (
         dpsim.load_release(tmp_path / "out") == chain
@@ -662,7 +662,8 @@ def test_of_many_equal_rows_one_part_is_read_at_most(
 ) -> None:
     """Thirty million equal labels in 126 KB of Parquet took 1.1 GiB."""
     monkeypatch.setattr(files, "ROWS", 4)
-    iterate, parts = pyarrow.parquet.ParquetFile.iter_batches, []
+    iterate = pyarrow.parquet.ParquetFile.iter_batches
+    parts = []
 
     def counted_parts(
         table: pyarrow.parquet.ParquetFile, rows: int, columns: list[str]

@@ -48,7 +48,8 @@ def started() -> subprocess.Popen[str]:
 
 def test_two_counts_at_once_and_one_is_killed(temporary: Path) -> None:
     """They shared file names in the temporary folder, and left labels behind that anybody could read."""
-    other, killed = started(), started()
+    other = started()
+    killed = started()
     try:
         folders = list(temporary.iterdir())
         assert len(folders) == 2 and all(
@@ -69,7 +70,8 @@ def test_two_counts_at_once_and_one_is_killed(temporary: Path) -> None:
 
 
 def test_a_folder_goes_with_its_connection(temporary: Path) -> None:
-    one, other = scratch.connect(), scratch.connect()
+    one = scratch.connect()
+    other = scratch.connect()
     assert len(list(temporary.iterdir())) == 2
     del one
     assert len(list(temporary.iterdir())) == 1

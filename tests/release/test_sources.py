@@ -130,7 +130,8 @@ def test_links_are_the_file_they_name(
 
 def test_links_to_folders_are_followed_each_folder_once(tmp_path: Path) -> None:
     """The rows of a linked subfolder were left out without a word."""
-    elsewhere, source = tmp_path / "elsewhere", tmp_path / "source"
+    elsewhere = tmp_path / "elsewhere"
+    source = tmp_path / "source"
     (elsewhere / "deep").mkdir(parents=True)
     (source / ".store").mkdir(parents=True)
     write("csv", TABLE[:1], source / "a.csv")
@@ -173,11 +174,10 @@ def test_what_is_no_name_of_a_column_is_refused_by_its_argument(
         "unit": None,
         name: column,
     }
-    table = (
-        TABLE
-        if column == "\ud800"
-        else TABLE.rename(columns={"from" if name == "origin" else "km": column})
-    )
+    table = TABLE
+    if column != "\ud800":
+        renamed = "from" if name == "origin" else "km"
+        table = TABLE.rename(columns={renamed: column})
     if name == "unit" and column in ("", 3, b"from"):
         with pytest.raises(ValueError, match="column must be the name of a column"):
             count_transitions(table, **settings, events=1)
@@ -390,11 +390,8 @@ def test_no_row_of_a_csv_changes_another(
     )
     after = counted(path)
     more = sum(after.values()) - 1000
-    assert all(after[pair] >= count for pair, count in BEFORE.items()) and more in (
-        0,
-        1,
-        *[2] * (b"\r" in row),
-    )
+    assert all(after[pair] >= count for pair, count in BEFORE.items())
+    assert 0 <= more <= (2 if b"\r" in row else 1)
 
 
 def test_what_a_line_says(tmp_path: Path) -> None:
@@ -511,12 +508,16 @@ def test_words_of_single_values() -> None:
         *[None] * 7,
     ]
     assert [labels.whole_word(value) for value in values] == words
-    kept = {("97", "z"): 4, ("true", "z"): 2, ("2025-03-01", "z"): 1}
-    kept |= {("-3", "z"): 1, (".0", "z"): 1, ("0.", "z"): 1, ("fix a v", "z"): 1}
-    assert (
-        counted(pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"}))
-        == kept
-    )
+    table = pd.DataFrame({"from": pd.Series(values, dtype=object), "to": "z"})
+    assert counted(table) == {
+        ("97", "z"): 4,
+        ("true", "z"): 2,
+        ("2025-03-01", "z"): 1,
+        ("-3", "z"): 1,
+        (".0", "z"): 1,
+        ("0.", "z"): 1,
+        ("fix a v", "z"): 1,
+    }
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

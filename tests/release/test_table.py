@@ -165,7 +165,8 @@ def test_one_more_event_of_a_large_count_takes_no_others_along(
 def test_sums_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum beyond 64 bits would be refused, and that would depend on one row."""
     monkeypatch.setattr(sources, "MOST_OF_A_ROW", 2**53)
-    users, origins = ["p"] * 2060 + ["q"], ["a", "c"] * 1030 + ["a"]
+    users = ["p"] * 2060 + ["q"]
+    origins = ["a", "c"] * 1030 + ["a"]
     table = pd.DataFrame(
         {"u": users, "o": origins, "d": "b", "n": [2**53] * 2060 + [7]}
     )
@@ -315,7 +316,8 @@ def test_no_rounding_keeps_one_event_too_many() -> None:
 
 
 def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
-    rng, unit = np.random.default_rng(1), Unit(7, "u")
+    rng = np.random.default_rng(1)
+    unit = Unit(7, "u")
     ends = {end: rng.integers(0, 6, 1200) for end in "od"}
     table = pd.DataFrame({"u": np.repeat(np.arange(40), 30), **ends})
     whole = as_dict(count_transitions(table, "o", "d", unit=unit))

@@ -129,7 +129,8 @@ FILES = {
 def test_the_key_sees_parameters_and_the_files_that_one_names(
     toy: Path, said: str
 ) -> None:
-    file, found = toy / FILES[said], []
+    file = toy / FILES[said]
+    found = []
     file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
         file.write_text(text)
@@ -182,7 +183,8 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(
     for name in ("other", "apart", "00_overview"):
         notebook(toy / "notebooks" / f"{name}.ipynb", BODY)
     names = ("quick", "other", "apart", "00_overview")
-    papers, published = toy / "data" / "papers.csv", toy / "data" / "published.csv"
+    papers = toy / "data" / "papers.csv"
+    published = toy / "data" / "published.csv"
     papers.write_text("id,notebook\none,quick\ntwo,other\n")
     published.write_text('id,paper,sentence\none.a,one,"1, 2"\ntwo.a,two,3\n')
 

@@ -201,7 +201,8 @@ def test_no_runs_are_no_error_and_a_project_without_notebooks_is_told(
 
 def test_a_notebook_that_writes_nothing_is_done_and_runs_again(toy: Path) -> None:
     notebook(toy / "notebooks" / "quick.ipynb")
-    first, second = ran(), ran()
+    first = ran()
+    second = ran()
     assert first.status == second.status == "done" and written(toy / "figures") == {}
 
 
@@ -212,7 +213,8 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
         parameters=PARAMETERS
         + 'place: str = "Straße"  # a word\nlong: list[int] = [\n    1,\n]  # lines\n',
     )
-    theirs, mine = inspect_notebook(str(path)), runner.notebook_parameters("quick")
+    theirs = inspect_notebook(str(path))
+    mine = runner.notebook_parameters("quick")
     assert list(mine) == list(theirs)
     for name, of in theirs.items():
         assert mine[name].default == ast.literal_eval(of["default"])
@@ -280,8 +282,10 @@ def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alon
     toy: Path,
 ) -> None:
     assert ran().status == "done"
-    folder, names = toy / "figures" / "quick", {"fig1_draws.csv", "results.json"}
-    before, stamp = written(folder), (folder / "fig1_draws.csv").stat().st_mtime_ns
+    folder = toy / "figures" / "quick"
+    names = {"fig1_draws.csv", "results.json"}
+    before = written(folder)
+    stamp = (folder / "fig1_draws.csv").stat().st_mtime_ns
     assert set(before) == names and [p.name for p in (toy / "figures").iterdir()] == [
         "quick"
     ]
@@ -339,7 +343,10 @@ def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(
     path = toy / place
     path.parent.mkdir(parents=True, exist_ok=True)
     (toy / "elsewhere").mkdir()
-    path.write_text("mine") if kind == "file" else path.symlink_to(toy / "elsewhere")
+    if kind == "file":
+        path.write_text("mine")
+    else:
+        path.symlink_to(toy / "elsewhere")
     result = CliRunner().invoke(
         main, ["run", *(["--output", "mine"] if "mine" in place else [])]
     )
@@ -605,7 +612,8 @@ def test_an_unchanged_run_removes_what_a_killed_one_left(toy: Path) -> None:
 def test_a_publication_that_fails_half_way_leaves_the_old_figures(
     toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output, replace = toy / "figures/quick", os.replace
+    output = toy / "figures/quick"
+    replace = os.replace
     output.mkdir()
     (output / "fig1.png").write_text("the old one")
 
@@ -668,7 +676,8 @@ def test_what_changed_while_it_ran_is_not_published(toy: Path, kind: str) -> Non
 
 
 def test_somebody_may_edit_the_rows_of_another_paper_while_it_runs(toy: Path) -> None:
-    papers, published = toy / "data" / "papers.csv", toy / "data" / "published.csv"
+    papers = toy / "data" / "papers.csv"
+    published = toy / "data" / "published.csv"
     papers.write_text("id,notebook\none,quick\ntwo,other\n")
     for edit, status in (("two.a,two,3", "done"), ("one.b,one,3", "failed")):
         published.write_text("id,paper,sentence\none.a,one,1\n")
@@ -764,10 +773,8 @@ assert "mine" not in dir() and sys.executable == EXECUTABLE
 def test_what_the_user_has_set_and_where_they_stand_changes_nothing(toy: Path) -> None:
     for module in ("queue", "random", "dpsim"):
         (toy / f"{module}.py").write_text("raise SystemExit('mine')")
-    kernel, startup = (
-        toy / "jupyter" / "kernels" / "python3",
-        toy / "ipython" / "profile_default" / "startup",
-    )
+    kernel = toy / "jupyter" / "kernels" / "python3"
+    startup = toy / "ipython" / "profile_default" / "startup"
     kernel.mkdir(parents=True)
     startup.mkdir(parents=True)
     spec = {

@@ -17,6 +17,7 @@ import nbformat
 import pandas as pd
 import psutil
 import pytest
+from chromium import CHROMIUM, launch
 from toy_project import ROOT
 
 from dpsim import ledger, paths
@@ -27,18 +28,8 @@ sync_api = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed"
 )
 
-CHROMIUM = (
-    shutil.which("chromium")
-    or shutil.which("chromium-browser")
-    or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-]
 NOTEBOOK = "00_overview.ipynb"
+SETTINGS = "jupyter-config/lab/user-settings/@jupyterlab/apputils-extension"
 PATIENCE = 120_000
 """Milliseconds that a cold start on a busy machine may take; nothing waits longer than it must."""
 
@@ -64,30 +55,23 @@ def lab(copy: Path) -> Iterator[Callable[[str], str]]:
 
     Each notebook opens in a workspace of its own, because JupyterLab opens again whatever a workspace last showed.
     """
-    own = {"DPSIM_ROOT": copy, "HOME": copy, "IPYTHONDIR": copy / "ipython"}
-    own |= {
-        f"JUPYTER_{kind}_DIR": copy / f"jupyter-{kind.lower()}"
-        for kind in ("CONFIG", "DATA", "RUNTIME")
-    }
-    settings = (
-        copy
-        / "jupyter-config"
-        / "lab"
-        / "user-settings"
-        / "@jupyterlab"
-        / "apputils-extension"
-    )
+    settings = copy / SETTINGS
     settings.mkdir(parents=True)
     offline = {"fetchNews": "false", "checkForUpdates": False}
     (settings / "notification.jupyterlab-settings").write_text(json.dumps(offline))
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
         os.pathsep
     )
-    environment = (
-        os.environ
-        | {name: str(value) for name, value in own.items()}
-        | {"PYTHONPATH": path}
-    )
+    environment = {
+        **os.environ,
+        "DPSIM_ROOT": str(copy),
+        "HOME": str(copy),
+        "IPYTHONDIR": str(copy / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(copy / "jupyter-config"),
+        "JUPYTER_DATA_DIR": str(copy / "jupyter-data"),
+        "JUPYTER_RUNTIME_DIR": str(copy / "jupyter-runtime"),
+        "PYTHONPATH": path,
+    }
     token = secrets.token_hex(16)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [
@@ -142,9 +126,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
 def page() -> Iterator[Any]:
     """Open a page of a fresh browser; `complaints` holds what its console says."""
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS
-        )
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(PATIENCE)
         yield page
@@ -153,16 +135,15 @@ def page() -> Iterator[Any]:
 
 def _when_still(look: Callable[[], Any]) -> Any:
     """Return what is seen once it has stayed the same for two seconds: a chart is drawn in several steps."""
-    before, since, give_up = (
-        look(),
-        time.monotonic(),
-        time.monotonic() + PATIENCE / 1000,
-    )
+    before = look()
+    since = time.monotonic()
+    give_up = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < min(since + 2, give_up):
         time.sleep(0.1)
         now = look()
         if now != before:
-            before, since = now, time.monotonic()
+            before = now
+            since = time.monotonic()
     return before
 
 
@@ -195,7 +176,8 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
     handle = chart.locator('input[type="range"]').first
     handle.scroll_into_view_if_needed()
     drawing = chart.locator("canvas, svg").first
-    value, drawn = handle.input_value(), _when_still(drawing.screenshot)
+    value = handle.input_value()
+    drawn = _when_still(drawing.screenshot)
     handle.focus()
     handle.press(
         "PageUp"
@@ -248,17 +230,10 @@ def test_a_chart_looks_the_same_in_the_dark_theme(
     nbformat.write(
         nbformat.v4.new_notebook(cells=[cell]), copy / "notebooks" / "facets.ipynb"
     )
-    themes = (
-        copy
-        / "jupyter-config"
-        / "lab"
-        / "user-settings"
-        / "@jupyterlab"
-        / "apputils-extension"
-    )
     drawn = {}
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        (themes / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
+        settings = copy / SETTINGS / "themes.jupyterlab-settings"
+        settings.write_text(json.dumps({"theme": theme}))
         page.goto(lab("facets.ipynb"))
         page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
         canvas = page.locator(".jp-Notebook .vega-embed canvas")

@@ -23,6 +23,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
+from chromium import CHROMIUM, launch
 from toy_project import ROOT
 
 from dpsim import ledger, paths
@@ -33,17 +34,6 @@ except ImportError:
     sync_api = None
 
 NEEDED = "Sphinx, myst-nb or playwright is not installed: see `make site`"
-CHROMIUM = (
-    shutil.which("chromium")
-    or shutil.which("chromium-browser")
-    or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-]
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 MOST_BYTES = 750_000
@@ -184,9 +174,7 @@ def origin(site: Path) -> Iterator[str]:
 def browser(site: Path) -> Iterator[Any]:
     """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
     with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS
-        )
+        opened = launch(playwright)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
         context.set_default_timeout(120_000)
         yield context
@@ -750,7 +738,8 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
 def test_a_card_has_its_question_and_the_papers_first_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pages, notebooks = site_module("pages"), site_module("notebook_pages")
+    pages = site_module("pages")
+    notebooks = site_module("notebook_pages")
     prose = "*A paper.*\n\n**The question.** Who asks? Ann does. She is a student."
     cells = [nbformat.v4.new_markdown_cell(source) for source in ("# Title", prose)]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -919,10 +908,8 @@ def test_a_formula_keeps_the_signs_beside_it() -> None:
         '<code class="literal"><i>a</i></code>',
     )
     page = f"<p>below {formula}. See ({code}), {code} and {formula}</p>"
-    first, second = (
-        f'<span class="whole">{formula}.</span>',
-        f'<span class="whole">({code}),</span>',
-    )
+    first = f'<span class="whole">{formula}.</span>'
+    second = f'<span class="whole">({code}),</span>'
     assert (
         site_module("finish").whole(page)
         == f"<p>below {first} See {second} {code} and {formula}</p>"

@@ -21,7 +21,7 @@ def test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit(monkeypatch)
         audit_cases.Case(
             "none",
             str(size),
-            *[np.zeros(size)] * 4,
+            *[np.zeros(size)] * 3,
             lambda *_: np.zeros(0),
             breakable=breakable,
         )

@@ -46,7 +46,8 @@ def test_a_run_within_chance_is_in_order_and_one_beyond_is_found(
 
 
 def test_a_row_that_one_run_does_not_record_is_found(tmp_path: Path) -> None:
-    whole, less = altered(tmp_path / "whole"), altered(tmp_path / "less")
+    whole = altered(tmp_path / "whole")
+    less = altered(tmp_path / "less")
     ledger.results(less).drop("benvenuti2026.thm5").to_json(
         less / "results.json", orient="index", double_precision=15
     )
@@ -95,10 +96,8 @@ def test_the_chosen_cells_give_the_committed_numbers(
     folder = verdicts.run(
         verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path
     )
-    found, committed = (
-        ledger.results(folder),
-        ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"]),
-    )
+    found = ledger.results(folder)
+    committed = ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
     sampled = set(committed.index[committed["standard_error"] > 0])
     assert len(found) and sampled <= set(found.index)
     for id, value in found["value"].items():

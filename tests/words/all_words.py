@@ -17,13 +17,10 @@ def feasible(length, letters=None, adjacency=None, start=None):
     labels = range(len(matrix)) if letters is None else letters
     labels = list(range(labels)) if isinstance(labels, int) else list(labels)
     for word in itertools.product(labels, repeat=length):
-        path = (
-            []
-            if matrix is None
-            else word
-            if start is words.space.ANYWHERE
-            else (start, *word)
-        )
+        if matrix is None:
+            yield word
+            continue
+        path = word if start is words.space.ANYWHERE else (start, *word)
         if all(
             matrix[labels.index(a), labels.index(b)]
             for a, b in itertools.pairwise(path)

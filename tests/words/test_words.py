@@ -96,7 +96,8 @@ def test_counts_are_those_of_enumeration(word, where, space, distance):
 def test_counts_and_their_logarithms_agree_on_long_words():
     rng = np.random.default_rng(21)
     for length in [*rng.integers(1, 40, 20), 300]:
-        adjacency, word = random_chain(rng, 5), [0]
+        adjacency = random_chain(rng, 5)
+        word = [0]
         for _ in range(length):
             word.append(int(rng.choice(np.flatnonzero(adjacency[word[-1]]))))
         automaton = HammingAutomaton(word[1:], adjacency=adjacency, start=0)
@@ -253,10 +254,8 @@ def test_exponential_pmf_is_per_letter_randomised_response():
 
 
 def test_batches_are_their_rows():
-    epsilons, counts = (
-        np.array([[0.5], [5.0]]),
-        np.array([[1, 4, 4], [1, 0, 9], [1, 2, 0]]),
-    )
+    epsilons = np.array([[0.5], [5.0]])
+    counts = np.array([[1, 4, 4], [1, 0, 9], [1, 2, 0]])
     for mechanism in MECHANISMS[:2]:
         batch = words.pmf(counts, epsilons, mechanism=mechanism)
         rows = [
@@ -270,11 +269,9 @@ def test_batches_are_their_rows():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @some("four states")
 def test_private_words_follow_the_law(word, where, space, distance, mechanism):
-    automaton, law, rng = (
-        HammingAutomaton(word, **where),
-        Mechanism(mechanism, 3.0, 2, 1),
-        np.random.default_rng(9),
-    )
+    automaton = HammingAutomaton(word, **where)
+    law = Mechanism(mechanism, 3.0, 2, 1)
+    rng = np.random.default_rng(9)
     observed = tally(
         automaton.sample(
             sample_distances(law, automaton.log_counts, (40_000,), rng), rng
@@ -315,11 +312,9 @@ def test_bounds_of_the_expected_error_hold_on_a_hundred_cases():
         counts = rng.integers(0, 10 ** rng.integers(1, 8), n + 1) * (
             rng.random(n + 1) < 0.7
         )
-        counts[0], epsilon, b = (
-            1,
-            float(10 ** rng.uniform(-2, 1.5)),
-            int(rng.integers(1, 4)),
-        )
+        counts[0] = 1
+        epsilon = float(10 ** rng.uniform(-2, 1.5))
+        b = int(rng.integers(1, 4))
         error, exponential = (
             expected_error(counts, epsilon, b, mechanism=mechanism)
             for mechanism in MECHANISMS[:2]
@@ -370,7 +365,8 @@ def test_two_words_attain_the_largest_reduction(n):
 @pytest.mark.parametrize("b", [1, 2, 9])
 @some(*SPACES)
 def test_exact_epsilon_is_that_of_all_pairs(word, where, space, distance, b, mechanism):
-    distances, n = apart(space), len(word)
+    distances = apart(space)
+    n = len(word)
     offset = (
         0 if "adjacency" in where else None
     )  # the best on an alphabet, none on a chain
@@ -445,11 +441,9 @@ def test_bounds_on_messages_hold_for_every_word():
     """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
     rng = np.random.default_rng(22)
     for _ in range(80):
-        states, n, q = (
-            int(rng.integers(3, 6)),
-            int(rng.integers(3, 6)),
-            float(np.exp(-rng.uniform(0.1, 4))),
-        )
+        states = int(rng.integers(3, 6))
+        n = int(rng.integers(3, 6))
+        q = float(np.exp(-rng.uniform(0.1, 4)))
         adjacency = random_chain(rng, states)
         before = _side(
             sp.csr_array(adjacency.astype(float).T), adjacency[0] * 1.0, n, q
@@ -458,7 +452,8 @@ def test_bounds_on_messages_hold_for_every_word():
             inflow = adjacency[0] * 1.0  # the weight of what may follow a prefix
             for position, letter in enumerate(word):
                 message = np.where(np.arange(states) == letter, 1.0, q) * inflow
-                ratio, inflow = message / message[letter], message @ adjacency
+                ratio = message / message[letter]
+                inflow = message @ adjacency
                 assert before.feasible[position, letter]
                 assert (before.low[position, letter] <= ratio * (1 + 1e-12)).all()
                 assert (ratio <= before.high[position, letter] * (1 + 1e-12)).all()
@@ -512,7 +507,8 @@ def test_least_error_is_that_of_all_mechanisms(n, m, lost, b):
     for w, v in np.argwhere((distances > 0) & (distances <= b)):
         for r in range(size):
             row = np.zeros((size, size))
-            row[w, r], row[v, r] = 1.0, -math.exp(lost)
+            row[w, r] = 1.0
+            row[v, r] = -math.exp(lost)
             rows.append((*row.ravel(), 0.0))
     for w in range(size):
         rows.append((*(np.eye(size)[w][:, None] * distances).ravel(), -1.0))
@@ -556,7 +552,8 @@ def test_staircase_with_the_best_offset_is_optimal(n, m, b, lost):
 
 @pytest.mark.parametrize(("offset", "stairs"), [(0, [0, 1, 1, 2]), (1, [1, 1, 2, 2])])
 def test_the_staircase_rises_by_one_every_b_letters_from_its_offset_on(offset, stairs):
-    counts, epsilon = np.array([1, 3, 3, 1]), 1.3
+    counts = np.array([1, 3, 3, 1])
+    epsilon = 1.3
     law = counts * np.exp(-epsilon / 2 * np.array(stairs))
     found = Mechanism("staircase", epsilon, 2, offset).pmf(log_integers(counts))
     assert found == pytest.approx(law / law.sum(), rel=1e-12)

@@ -129,7 +129,8 @@ def test_no_word_is_too_improbable_to_be_drawn(epsilon, zeros, monkeypatch):
 @pytest.mark.parametrize(("zeros", "first"), [(0, 2), (1, 2), (2, 1)])
 def test_improbable_words_of_a_network_are_drawn_too(zeros, first, monkeypatch):
     """Of the words that differ everywhere from 9, 9, ..., one begins with 1, and 40^11 begin with 2."""
-    n, roads = 12, np.zeros((43, 43))
+    n = 12
+    roads = np.zeros((43, 43))
     roads[0, [1, 2, 9]] = roads[1, 1] = roads[9, 9] = 1.0
     roads[2, 3:] = roads[10:, 3:] = roads[3:9, 3:] = 1.0
     automaton = words.HammingAutomaton([9] * n, adjacency=roads, start=0)
@@ -262,7 +263,8 @@ def test_public_arguments_are_refused_before_the_word_is_read():
         def __iter__(self):
             raise AssertionError("the word was read")
 
-    secret, good = Secret("ab"), {"epsilon": 1.0, "b": 1, "letters": "ab"}
+    secret = Secret("ab")
+    good = {"epsilon": 1.0, "b": 1, "letters": "ab"}
     for bad in (
         {"epsilon": 0.0},
         {"epsilon": "1"},

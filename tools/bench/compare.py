@@ -133,10 +133,8 @@ def delta_error(n: int, found: Any) -> float:
 
 def word_ours(length: int) -> Any:
     """1,000 private words of a length over three letters."""
-    automaton, rng = (
-        words.HammingAutomaton([0] * length, letters=3),
-        np.random.default_rng(1),
-    )
+    automaton = words.HammingAutomaton([0] * length, letters=3)
+    rng = np.random.default_rng(1)
     return automaton.sample(
         words.draw_distances(automaton.counts, 3.0, size=1000, rng=rng), rng
     )
@@ -424,20 +422,18 @@ def markdown(table: pd.DataFrame) -> str:
             f"## {comparison.name[0].upper()}{comparison.name[1:]}",
             markdown_table(columns, lines, ()),
         ]
-        parts += [comparison.remark] * bool(comparison.remark)
+        if comparison.remark:
+            parts.append(comparison.remark)
     return "\n\n".join(parts) + "\n"
 
 
 def _seconds(seconds: float, ours: float | None) -> str:
     """Return the seconds, with how many times ours they are."""
-    ratio = (
-        ""
-        if ours is None
-        else f" ({seconds / ours:,.0f})"
-        if seconds >= 10 * ours
-        else f" ({seconds / ours:.2g})"
-    )
-    return f"{seconds:.2g}{ratio}"
+    if ours is None:
+        return f"{seconds:.2g}"
+    ratio = seconds / ours
+    digits = ",.0f" if ratio >= 10 else ".2g"
+    return f"{seconds:.2g} ({ratio:{digits}})"
 
 
 def draw(table: pd.DataFrame) -> None:

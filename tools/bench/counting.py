@@ -73,7 +73,8 @@ def count(way: str, folder: Path) -> int:
 
 def measure(way: str, folder: Path) -> None:
     """Print rows, seconds and the peak memory of this process as json."""
-    start, begun = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    begun = time.process_time()
     rows = count(way, folder)
     found = {
         "rows": rows,

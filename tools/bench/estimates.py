@@ -34,7 +34,8 @@ Table = tuple[Support, Integers]
 
 def offset(noisy: Array) -> Array:
     """Return what stays positive less one offset, so that it adds up to the total (at least 1)."""
-    falling, total = np.sort(noisy)[::-1], max(float(noisy.sum()), 1.0)
+    falling = np.sort(noisy)[::-1]
+    total = max(float(noisy.sum()), 1.0)
     offsets = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
     return np.maximum(noisy - offsets[np.flatnonzero(falling > offsets)[-1]], 0.0)
 
@@ -43,13 +44,15 @@ def privtrace(row: Array) -> Array:
     """Return the rule of PrivTrace's code: in each row the smallest positive counts pay for the negative ones."""
     order = np.argsort(row)
     sums = np.cumsum(row[order])
+    if sums[-1] <= 0.0:
+        return np.zeros(row.size)
     pays = int(np.argmax(sums > 0.0))
     kept = np.where(
         np.arange(row.size) < pays,
         0.0,
         np.where(np.arange(row.size) == pays, sums, row[order]),
     )
-    return kept[np.argsort(order)] * (sums[-1] > 0.0)
+    return kept[np.argsort(order)]
 
 
 def by_row(rule: Callable[[Array], Array]) -> Callable[[Support, Array, Noise], Array]:
@@ -120,10 +123,8 @@ def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Ar
             np.clip(seen + move, bins[0][each], bins[1][each])[place]
             for move, each in zip(moved, at)
         ]
-        sums, wanted = (
-            np.stack([estimate.row_sums(v, support) for v in values]),
-            estimate.row_sums(mean, support),
-        )
+        sums = np.stack([estimate.row_sums(v, support) for v in values])
+        wanted = estimate.row_sums(mean, support)
         chosen = np.abs(sums - wanted).argmin(axis=0)[support.rows]
         kept = np.take_along_axis(np.stack(values), chosen[None], axis=0)[0]
         return np.where(
@@ -234,7 +235,8 @@ def sizes(rng: np.random.Generator, n: int, spread: float) -> Array:
 
 def gravity(rng: np.random.Generator, n: int, spread: float) -> Array:
     """Return trips between places of unlike sizes, fewer between distant ones."""
-    at, size = rng.random((n, 2)), sizes(rng, n, spread)
+    at = rng.random((n, 2))
+    size = sizes(rng, n, spread)
     return (
         size * size.T * np.exp(-5.0 * np.hypot(*(at[:, None] - at).transpose(2, 0, 1)))
     )
@@ -267,7 +269,8 @@ def hub(rng: np.random.Generator, n: int) -> Array:
 def tree(rng: np.random.Generator, depth: int) -> Array:
     """Return moves between the nodes of a binary tree and their children."""
     n = 2**depth - 1
-    flow, child = np.zeros((n, n)), np.arange(1, n)
+    flow = np.zeros((n, n))
+    child = np.arange(1, n)
     flow[child, (child - 1) // 2] = rng.lognormal(0.0, 1.0, n - 1)
     return flow + flow.T * rng.uniform(0.5, 1.5, (n, n))
 
@@ -316,7 +319,8 @@ def steps(n: int, factor: int) -> Array:
 def torus(side: int) -> Array:
     """Return the pairs of neighbours on a torus of three dimensions."""
     ring = np.roll(np.eye(side), 1, axis=1) + np.roll(np.eye(side), -1, axis=1)
-    one, flat = np.eye(side), np.eye(side**2)
+    one = np.eye(side)
+    flat = np.eye(side**2)
     return np.asarray(
         np.kron(np.kron(ring, one) + np.kron(one, ring), one) + np.kron(flat, ring)
     )

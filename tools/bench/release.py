@@ -96,7 +96,8 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     lap("count")
     chain = release.release_chain(counts, epsilon=1.0, delta=1e-6, support=support)
     lap("release")
-    found |= {"counted_pairs": len(counts.trips), "released_pairs": chain.noisy.size}
+    found["counted_pairs"] = len(counts.trips)
+    found["released_pairs"] = chain.noisy.size
     assert chain.estimate.matrix.shape[0] == len(support.labels)
     lap("estimate")
     with files.prepare(folder / "out") as place:
@@ -105,14 +106,9 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     found["total_s"], found["total_cpu_s"] = (
         round(b - a, 1) for a, b in zip(times[0], times[-1])
     )
-    pipe.send(
-        found
-        | {
-            "peak_mib": round(
-                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-            )
-        }
-    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found["peak_mib"] = round(peak / 2**10)
+    pipe.send(found)
 
 
 def page_of_scale(table: pd.DataFrame) -> str:

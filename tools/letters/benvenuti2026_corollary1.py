@@ -11,7 +11,8 @@ def g(p):
     return p * (np.log(p) - psi(k * p) + psi(k))
 
 
-first, last = 1 / N, 1 - (n - 1) / N
+first = 1 / N
+last = 1 - (n - 1) / N
 q = np.linspace(first, last, 100_001)
 apart = (n - 1) * g(q).max() + g(q).max()
 stated = (n - 1) * g(first) + g(last)

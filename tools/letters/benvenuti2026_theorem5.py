@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import psi
 
 counts = np.array([[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]])
-N, n = counts.sum(axis=1), 3
+N = counts.sum(axis=1)
+n = 3
 P = counts / N[:, None]
 k = 1.5 / P.min(axis=1)  # Assumption 4; each eta_i is below 1/4 (Assumption 3)
 equations = np.vstack([(P.T - np.eye(n))[:-1], np.ones(n)])

@@ -13,7 +13,8 @@ def ways(written, wrong, letters):
 sums = []
 for reading, letters in (("pairs of state and letter", m - 1), ("distinct states", 1)):
     total = ways(0, 0, letters)
-    right, wrong = ways(1, 0, letters), ways(1, 1, letters)
+    right = ways(1, 0, letters)
+    wrong = ways(1, 1, letters)
     probabilities = [right / total] + [wrong / total] * (m - 1)
     sums += [sum(probabilities)]
     listed = ", ".join(f"{p:.3f}" for p in probabilities)

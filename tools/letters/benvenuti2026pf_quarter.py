@@ -12,7 +12,8 @@ printed = (
 
 def largest_reduction(b, epsilon=3):
     """Return the largest share 1 / (1 + Z) that counts N(1) to N(14) of words allow."""
-    rows, limits = [], []
+    rows = []
+    limits = []
     for at, error, half in printed:
         weights = np.exp(-at * lengths / (2 * b))
         rows += [weights * (lengths - error - half), weights * (error - half - lengths)]

@@ -6,7 +6,8 @@ from scipy.special import betaln
 
 def epsilon(k, b, eta=0.10, eta_bar=0.051, gamma=0.001):
     """Return Theorem 1's epsilon for rows with two protected entries."""
-    s, rest = b / 2, 1 - eta_bar - eta
+    s = b / 2
+    rest = 1 - eta_bar - eta
     ratio = betaln(k * eta, k * rest) - betaln(k * (eta + s), k * (rest - s))
     return ratio + k * s * np.log((1 - gamma) / gamma)
 

@@ -6,7 +6,8 @@ from scipy.special import betainc, betaln
 
 def pair(k, b, eta, eta_bar, gamma):
     """Return Theorem 1's epsilon, and delta of two entries to one part in a hundred."""
-    s, rest = b / 2, 1 - eta_bar - eta
+    s = b / 2
+    rest = 1 - eta_bar - eta
     ratio = betaln(k * eta, k * rest) - betaln(k * (eta + s), k * (rest - s))
     tail = betainc(k * eta, k * (1 - eta), gamma)
     return ratio + k * s * np.log((1 - gamma) / gamma), -np.expm1(2 * np.log1p(-tail))

@@ -6,7 +6,8 @@ from scipy.special import betainc, betaln
 
 def theorem1(k, b, eta, eta_bar, gamma, least=2, most=2):
     """Return epsilon, and the sum of |W_i| tails, which is not less than delta."""
-    s, rest = b / 2, 1 - eta_bar - eta
+    s = b / 2
+    rest = 1 - eta_bar - eta
     epsilon = betaln(k * eta, k * rest) - betaln(k * (eta + s), k * (rest - s))
     epsilon += k * s * np.log((1 - (least - 1) * gamma) / gamma)
     return epsilon, most * betainc(k * eta, k * (1 - eta), gamma)

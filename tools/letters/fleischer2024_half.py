@@ -16,7 +16,8 @@ def exact_and_promised(N, n, t):
     for i, j in permutations(range(n), 2):
         for x in z[z[:, i] > 0]:
             y = x - np.eye(n, dtype=int)[i] + np.eye(n, dtype=int)[j]
-            a, b = number[tuple(x)], number[tuple(y)]
+            a = number[tuple(x)]
+            b = number[tuple(y)]
             exact = max(exact, (logs[a] - logs[b]).max())
             s = max(s, np.abs(c[a] - c[b]).max())
     return exact, 2 * s / t

@@ -15,7 +15,8 @@ def moves(x):
     return probability
 
 
-first, second = moves((1, 0, 1)), moves((2, 0, 0))
+first = moves((1, 0, 1))
+second = moves((2, 0, 0))
 print(f"t = {t}: the first step moves from (1, 0, 1) with probability {first:.2f},")
 print(f"  from (2, 0, 0) with probability {second:.2f}")
 assert abs(first - 2 * second) < 1e-12

@@ -37,8 +37,6 @@ def _formula(tex: str, markup: bool) -> str:
         "in": "∈",
         "sum": "∑",
         "prod": "∏",
-    }
-    signs |= {
         "cdot": "·",
         "infty": "∞",
         "pm": "±",
@@ -46,21 +44,12 @@ def _formula(tex: str, markup: bool) -> str:
         "varepsilon": "ε",
         "|": "‖",
         "ll": "≪",
-    }
-    accents = {
-        "tilde": "\u0303",
-        "hat": "\u0302",
-        "bar": "\u0304",
-    }  # Unicode has them behind their letter
-    signs |= {
         "sqrt": "√",
         "mathbb": "",
         "mathcal": "",
         "mathrm": "",
         "mathbf": "",
         "text": "",
-    }
-    signs |= {
         "bigl": "",
         "bigr": "",
         "left": "",
@@ -70,6 +59,11 @@ def _formula(tex: str, markup: bool) -> str:
         "ne": "≠",
         "mid": "|",
     }
+    accents = {
+        "tilde": "\u0303",
+        "hat": "\u0302",
+        "bar": "\u0304",
+    }  # Unicode has them behind their letter
 
     def sign(found: re.Match[str]) -> str:
         name = found[1]

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from markup import downloads, plain
-from notebook_pages import screen_size
+from notebook_pages import lowered, screen_size
 
 from dpsim import paths
 
@@ -56,7 +56,7 @@ def _section(path: Path, files: Path) -> str:
         plain(shown[1]) if shown and shown[1] else _first_paragraph(text) or title,
     )
     text = text.replace(shown[0], made) if shown else f"{text}\n\n{made}"
-    return _lower(_linked(text, files))
+    return lowered(_linked(text, files), 1)
 
 
 def _files(stem: str, files: Path, title: str, alt: str) -> str:
@@ -93,7 +93,8 @@ def _linked(text: str, files: Path) -> str:
     local links as their words."""
 
     def link(found: re.Match[str]) -> str:
-        words, target = found[1], found[2]
+        words = found[1]
+        target = found[2]
         return (
             f'<a href="{files.name}/{target}">{words}</a>'
             if (files / target).is_file()
@@ -101,15 +102,3 @@ def _linked(text: str, files: Path) -> str:
         )
 
     return re.sub(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, text)
-
-
-def _lower(text: str) -> str:
-    """Return the text with every heading one level lower; what stands between fences is
-    no heading."""
-    parts = re.split(r"(^```.*?^```)", text, flags=re.MULTILINE | re.DOTALL)
-    return "".join(
-        part
-        if part.startswith("```")
-        else re.sub(r"^#", "##", part, flags=re.MULTILINE)
-        for part in parts
-    )

@@ -78,7 +78,8 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     section = title(notebook)
     for number, cell in enumerate(notebook.cells):
         section = (_headings(cell) or [section])[-1]
-        stems, captions = _saved(cell), _captions_below(notebook, number)
+        stems = _saved(cell)
+        captions = _captions_below(notebook, number)
         if (
             0 < len(stems) < len(captions)
         ):  # more paragraphs than figures: the last figure has the rest
@@ -86,9 +87,8 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
                 *captions[: len(stems) - 1],
                 "\n\n".join(captions[len(stems) - 1 :]),
             ]
-        captions += captions[-1:] * (len(stems) - len(captions)) or [""] * (
-            len(stems) - len(captions)
-        )
+        last = captions[-1] if captions else ""
+        captions += [last] * (len(stems) - len(captions))
         found += [
             Figure(name, stem, caption, section)
             for stem, caption in zip(stems, captions)
@@ -123,7 +123,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             cell.metadata["tags"] = [*tags, "hide-input"]
         stems = [stem for stem in _saved(cell) if stem in made]
         if headings := _headings(cell):
-            section, start = headings[-1], len(cells) + 1
+            section = headings[-1]
+            start = len(cells) + 1
         recorded = (
             re.findall(r'ledger\.record\(\s*"([^"]+)"', cell.source)
             if cell.cell_type == "code"
@@ -154,7 +155,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             if (
                 len(cells) > 1
             ):  # a page has one title, and the other headings stand below it
-                cell.source = _lowered(cell.source, lower)
+                cell.source = lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
             code = "".join(
@@ -195,11 +196,10 @@ def part_2(name: str, cells: list[Any]) -> str:
     prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     named = re.findall(r"^\*\*Paper, Figures? (\d+)", prose, flags=re.MULTILINE)
     found = list(dict.fromkeys(named))
-    figures = (
-        f"the paper's Figure{'s' * (len(found) > 1)} {_listed(found)}, and "
-        if found
-        else ""
-    )
+    figures = ""
+    if found:
+        word = "Figures" if len(found) > 1 else "Figure"
+        figures = f"the paper's {word} {_listed(found)}, and "
     return f"For readers who hold the paper: {figures}each of its {claims} claims beside what we compute"
 
 
@@ -209,7 +209,7 @@ def _listed(words: list[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _lowered(source: str, by: int) -> str:
+def lowered(source: str, by: int) -> str:
     """Return Markdown whose headings are `by` levels lower, and at least at the second
     level."""
 
@@ -328,12 +328,8 @@ def _site_link(link: str) -> str:
     """Return a link to a heading, of this notebook or of another page, as the site has
     it."""
     file, _, heading = link.partition("#")
-    return f"{re.sub('[.](ipynb|md)$', '.html', file)}#{heading_id(html.unescape(heading))}"
-
-
-def heading_id(heading: str) -> str:
-    """Return the id that Sphinx gives a heading."""
-    return ledger.site_anchor(heading)
+    page = re.sub("[.](ipynb|md)$", ".html", file)
+    return f"{page}#{ledger.site_anchor(html.unescape(heading))}"
 
 
 def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
@@ -355,7 +351,8 @@ def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
     links.append(
         f'<a href="#code-{figure.anchor}" aria-label="code of {label}">code</a>'
     )
-    alt, chart = figure.alt, folder / f"{figure.stem}.json"
+    alt = figure.alt
+    chart = folder / f"{figure.stem}.json"
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
         links.append(
@@ -444,10 +441,8 @@ def citation(figure: Figure) -> str:
     declared = tomllib.loads(
         (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
     )
-    site, doi = (
-        declared["project"].get("urls", {}).get("Documentation", ""),
-        declared["tool"]["compendium"].get("doi"),
-    )
+    site = declared["project"].get("urls", {}).get("Documentation", "")
+    doi = declared["tool"]["compendium"].get("doi")
     archive = f", https://doi.org/{doi}" if doi else ""
     return f"{words}Markov chains, version {__version__}{archive}, {site and site.rstrip('/') + '/'}{place}"
 

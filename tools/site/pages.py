@@ -199,7 +199,8 @@ def _on_the_site(markdown: str) -> str:
     )  # images of other origins stay out
 
     def link(found: re.Match[str]) -> str:
-        words, target = found[1], found[2]
+        words = found[1]
+        target = found[2]
         if target.startswith(measurements.RESULTS) and measurements.texts():
             return f"[{words}](measurements.md)"
         page = target if target.startswith("notebooks/") else PAGES.get(target)
@@ -247,7 +248,7 @@ def _where(row: Any) -> str:
     it."""
     if not row.section:
         return str(row.where)
-    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{notebook_pages.heading_id(row.section)}"
+    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{ledger.site_anchor(row.section)}"
     return f'<a href="{page}">{escape(row.where)}</a>'
 
 
@@ -337,7 +338,10 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
 def _number(figure: Figure) -> tuple[int, str]:
     """Return what sorts figures by their number; those without one come last."""
     found = re.match(r"fig(a?)(\d+)", figure.stem)
-    return (int(found[2]) + (500 if found[1] else 0) if found else 1000, figure.stem)
+    if not found:
+        return 1000, figure.stem
+    own = 500 if found[1] else 0
+    return own + int(found[2]), figure.stem
 
 
 def _place(id: str) -> str:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
@@ -39,12 +38,12 @@ class Case:
     epsilon: Array
     claim: Array
     """What the package says, for all neighbours."""
-    published: Array
-    """What the paper's theorem allows; NaN where there is none."""
     pair: Array
     """The exact delta of this pair."""
     losses: Losses
     """(side, factor, size, rng): log P/Q of draws from the side, of the mechanism with its parameter times factor."""
+    published: Array | float = math.nan
+    """What the paper's theorem allows; NaN where there is none."""
     breakable: bool = False
     """The parameter is far enough above the privacy floor for 20 % to show."""
     pair_bounds: tuple[Array, Array] | None = None
@@ -55,18 +54,19 @@ class Case:
 
 def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
     """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM, or to `most`."""
-    low, high = 0.0, min(1.0, most)
+    low = 0.0
+    high = min(1.0, most)
     while float(claim(np.array([high]))[0]) > SMALLEST_CLAIM:
         if high == most:
             return np.linspace(0.0, most, LEVELS)
-        low, high = high, min(2.0 * high, most)
+        low = high
+        high = min(2.0 * high, most)
     for _ in range(16):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high)
-            if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM
-            else (low, middle)
-        )
+        if float(claim(np.array([middle]))[0]) >= SMALLEST_CLAIM:
+            low = middle
+        else:
+            high = middle
     return np.linspace(0.0, low, LEVELS)
 
 
@@ -137,10 +137,10 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case
         f"n 5, k {k:g}, eta {eta:g}",
         epsilon,
         exact,
-        published,
         exact,
         losses,
-        breakable,
+        published=published,
+        breakable=breakable,
     )
 
 
@@ -186,11 +186,11 @@ def matrix_case(k: float, changed: int) -> Case:
         setting,
         epsilon,
         exact,
-        published,
         exact,
         losses,
-        k > 50,
-        bounds,
+        published=published,
+        breakable=k > 50,
+        pair_bounds=bounds,
     )
 
 
@@ -225,10 +225,9 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
         setting,
         epsilon,
         exact,
-        nothing(epsilon),
         exact,
         losses,
-        breakable,
+        breakable=breakable,
     )
 
 
@@ -261,10 +260,9 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
-        True,
+        breakable=True,
     )
 
 
@@ -295,7 +293,8 @@ def unit_case() -> Case:
         100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows
     )
     epsilon = levels(composed.delta)
-    claim, bounds = composed.delta(epsilon), composed.delta_bounds(epsilon)
+    claim = composed.delta(epsilon)
+    bounds = composed.delta_bounds(epsilon)
     setting = (
         f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
     )
@@ -304,11 +303,10 @@ def unit_case() -> Case:
         setting,
         epsilon,
         claim,
-        nothing(epsilon),
         claim,
         losses,
-        True,
-        bounds,
+        breakable=True,
+        pair_bounds=bounds,
     )
 
 
@@ -336,16 +334,10 @@ def decision_cases() -> Iterator[Case]:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         claim(epsilon),
         losses,
-        True,
+        breakable=True,
     )
-
-
-def nothing(epsilon: Array) -> Array:
-    """Return NaNs: no theorem to compare with."""
-    return np.full(epsilon.shape, math.nan)
 
 
 # ------------------------------------------------------------------------------------------- noise to compare with
@@ -414,7 +406,14 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
     setting = f"scale {scale:g}, b {b:g}, {'one row changes' if rows == 1 else f'{rows} rows change'}"
     name = f"{noise.title()} noise on a matrix"
     return Case(
-        name, setting, epsilon, exact, nothing(epsilon), exact, losses, True, bounds
+        name,
+        setting,
+        epsilon,
+        exact,
+        exact,
+        losses,
+        breakable=True,
+        pair_bounds=bounds,
     )
 
 
@@ -439,11 +438,10 @@ def zero_sum_laplace_case() -> Case:
     grid = np.arange(-reach, reach + 1)
     noise = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     noise = np.column_stack([noise, -noise.sum(axis=1)])
-    norm, shifted = (
-        np.abs(noise).sum(axis=1),
-        np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1),
-    )
-    mass, loss = np.exp(-spent / 2 * norm), spent / 2 * (shifted - norm)
+    norm = np.abs(noise).sum(axis=1)
+    shifted = np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1)
+    mass = np.exp(-spent / 2 * norm)
+    loss = spent / 2 * (shifted - norm)
     exact = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass / mass.sum()
     setting = f"n 3, epsilon {spent:g}"
     name = "zero-sum discrete Laplace noise"
@@ -452,7 +450,6 @@ def zero_sum_laplace_case() -> Case:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
         breakable=True,
@@ -498,16 +495,17 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
     epsilon = levels(mechanism.claim, mechanism.most)
     exact, worst = profile(mechanism.laws(1.0), mechanism.neighbours, epsilon)
     for index in dict.fromkeys(worst):
-        pair, own = mechanism.neighbours[index], np.array(worst) == index
+        pair = mechanism.neighbours[index]
+        own = np.array(worst) == index
         yield Case(
             mechanism.mechanism,
             mechanism.setting,
             epsilon[own],
             mechanism.claim(epsilon[own]),
-            mechanism.published(epsilon[own]),
             exact[own],
             finite_losses(mechanism, pair),
-            True,
+            published=mechanism.published(epsilon[own]),
+            breakable=True,
             inputs=f"{pair[0]} and {pair[1]}",
         )
 
@@ -526,24 +524,15 @@ def finite_losses(mechanism: Finite, pair: tuple[int, int]) -> Losses:
     return losses
 
 
-def boltzmann_neighbours(states: Integers) -> list[tuple[int, int]]:
-    """Return the ordered pairs of histograms between which one individual moved."""
-    apart = np.abs(states[:, None] - states).sum(axis=-1)
-    return [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
-
-
 def boltzmann_exact_draws() -> Finite:
-    """Return the exact sampler of the stationary law. Off means colder: t / 1.2."""
+    """Return the exact sampler of the stationary distribution."""
     total, bins, t = 6, 3, 10.0
-    states = boltzmann.configurations(total, bins)
 
-    def laws(factor: float) -> Array:
-        return np.exp([boltzmann.log_stationary(x, t / factor) for x in states])
+    def law(x: Integers, t: float) -> Array:
+        return np.exp(boltzmann.log_stationary(x, t))
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.configuration_index(
-            boltzmann.sample_exact(states[x], t / factor, size=size, rng=rng), total
-        )
+    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.sample_exact(x, t, size=size, rng=rng)
 
     def claim(epsilon: Array) -> Array:
         deltas = [
@@ -552,42 +541,57 @@ def boltzmann_exact_draws() -> Finite:
         ]
         return np.max(deltas, axis=0)
 
-    def published(epsilon: Array) -> Array:
-        return measures.implied_delta(
-            epsilon, 2 * boltzmann.sensitivity(total, bins) / t
-        )
-
     setting = f"N {total}, n {bins}, t {t:g}"
-    return Finite(
-        "Boltzmann, exact draws",
-        setting,
-        laws,
-        boltzmann_neighbours(states),
-        draw,
-        claim,
-        published,
+    return boltzmann_mechanism(
+        "Boltzmann, exact draws", setting, total, bins, t, law, sample, claim
     )
 
 
 def boltzmann_chain() -> Finite:
     """Return the Metropolis chain after a few steps."""
     total, bins, t, steps = 4, 3, 5.0, 12
-    states = boltzmann.configurations(total, bins)
 
-    def laws(factor: float) -> Array:
-        return np.array(
-            [boltzmann.k_step_distribution(x, t / factor, steps) for x in states]
-        )
+    def law(x: Integers, t: float) -> Array:
+        return boltzmann.k_step_distribution(x, t, steps)
 
-    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.configuration_index(
-            boltzmann.metropolis(states[x], t / factor, steps, chains=size, rng=rng),
-            total,
-        )
+    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.metropolis(x, t, steps, chains=size, rng=rng)
 
     def claim(epsilon: Array) -> Array:
         return np.array(
             [boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon]
+        )
+
+    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
+    return boltzmann_mechanism(
+        "Boltzmann, chain", setting, total, bins, t, law, sample, claim
+    )
+
+
+def boltzmann_mechanism(
+    mechanism: str,
+    setting: str,
+    total: int,
+    bins: int,
+    t: float,
+    law: Callable[[Integers, float], Array],
+    sample: Callable[[Integers, float, int, np.random.Generator], Integers],
+    claim: Callable[[Array], Array],
+) -> Finite:
+    """Return a mechanism on all histograms, whose broken version is colder: t / factor.
+
+    Histograms are neighbours if one person moved from one bin to another.
+    """
+    states = boltzmann.configurations(total, bins)
+    apart = np.abs(states[:, None] - states).sum(axis=-1)
+    neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
+
+    def laws(factor: float) -> Array:
+        return np.array([law(x, t / factor) for x in states])
+
+    def draw(x: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
+        return boltzmann.configuration_index(
+            sample(states[x], t / factor, size, rng), total
         )
 
     def published(epsilon: Array) -> Array:
@@ -595,16 +599,7 @@ def boltzmann_chain() -> Finite:
             epsilon, 2 * boltzmann.sensitivity(total, bins) / t
         )
 
-    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
-    return Finite(
-        "Boltzmann, chain",
-        setting,
-        laws,
-        boltzmann_neighbours(states),
-        draw,
-        claim,
-        published,
-    )
+    return Finite(mechanism, setting, laws, neighbours, draw, claim, published)
 
 
 RING = np.array(
@@ -614,41 +609,45 @@ RING = np.array(
 
 def word_mechanisms() -> Iterator[Finite]:
     """Yield the three mechanisms on all words of three letters, and on the trajectories of a small chain."""
-    length, epsilon = 4, 3.0
-    spaces: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("all words of 3 letters", {"letters": 3}),
-        ("a chain of 4 states", {"adjacency": RING, "start": 0}),
+    spaces: tuple[tuple[str, int, Array | None], ...] = (
+        ("all words of 3 letters", 3, None),
+        ("a chain of 4 states", 4, RING),
     )
     kinds = (("exponential", 1, 0), ("permute-and-flip", 1, 0), ("staircase", 2, 1))
-    for (space_name, space), (kind, b, offset) in product(spaces, kinds):
-        yield word_mechanism(space_name, space, kind, b, offset, length, epsilon)
+    for (space, letters, adjacency), (kind, b, offset) in product(spaces, kinds):
+        yield word_mechanism(space, letters, adjacency, kind, b, offset)
 
 
 def word_mechanism(
-    space_name: str,
-    space: dict[str, Any],
+    space: str,
+    letters: int,
+    adjacency: Array | None,
     kind: str,
     b: int,
     offset: int,
-    length: int,
-    epsilon: float,
 ) -> Finite:
-    """Return one mechanism on words, inputs and outputs numbered in lexicographic order."""
-    letters = space.get("letters", 4)
+    """Return one mechanism on words, which are numbered in lexicographic order.
+
+    A chain starts in its first state.
+    """
+    length, epsilon = 4, 3.0
     all_words = np.array(list(product(range(letters), repeat=length)))
-    if "adjacency" in space:
-        before = np.column_stack(
-            [np.full(len(all_words), space["start"]), all_words[:, :-1]]
-        )
-        feasible = (space["adjacency"][before, all_words] > 0).all(axis=1)
-    else:
+    if adjacency is None:
+        start = None
         feasible = np.ones(len(all_words), dtype=bool)
+    else:
+        start = 0
+        before = np.pad(all_words[:, :-1], ((0, 0), (1, 0)))
+        feasible = (adjacency[before, all_words] > 0).all(axis=1)
     listed = all_words[feasible]
     code = np.full(letters**length, -1)
     code[np.flatnonzero(feasible)] = np.arange(len(listed))
     place = letters ** np.arange(length - 1, -1, -1)
     distance = (listed[:, None] != listed).sum(axis=-1)
-    automata = [words.HammingAutomaton(w, **space) for w in listed]
+    automata = [
+        words.HammingAutomaton(w, letters=letters, adjacency=adjacency, start=start)
+        for w in listed
+    ]
     log_counts = np.array([automaton.log_counts for automaton in automata])
 
     def laws(factor: float) -> Array:
@@ -664,7 +663,7 @@ def word_mechanism(
         return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)
-    if "adjacency" not in space:
+    if adjacency is None:
         apart[1:] = False  # one input stands for all
     neighbours = [(int(w), int(v)) for w, v in np.argwhere(apart)]
 
@@ -674,7 +673,7 @@ def word_mechanism(
     def published(level: Array) -> Array:
         return measures.implied_delta(level, epsilon)
 
-    setting = f"{space_name}, n {length}, epsilon {epsilon:g}, b {b}"
+    setting = f"{space}, n {length}, epsilon {epsilon:g}, b {b}"
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
 
 

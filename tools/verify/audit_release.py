@@ -21,7 +21,7 @@ from dpsim.checks import Array, Integers
 from dpsim.release.noise import Noise, laplace_noise, pair_delta, pair_threshold
 from dpsim.release.unit import EVENT, Unit
 from tools.verify import bounds
-from tools.verify.audit_cases import Case, levels, nothing
+from tools.verify.audit_cases import Case, levels
 
 STATES = 3  # of a copy; all pairs of these may occur
 
@@ -113,11 +113,10 @@ def noisy_case(audited: Release) -> Case:
         audited.setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
-        True,
-        between,
+        breakable=True,
+        pair_bounds=between,
     )
 
 
@@ -126,7 +125,8 @@ def hockey_stick(noise: Noise, change: Array, epsilon: float) -> float:
     reach = math.ceil(45.0 * noise.scale) + 5
     z = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(z) / noise.scale)
-    masses, low = np.ones(1), 0
+    masses = np.ones(1)
+    low = 0
     for v in change:
         steps = np.abs(z + v) - np.abs(z)
         masses = np.convolve(
@@ -139,10 +139,8 @@ def hockey_stick(noise: Noise, change: Array, epsilon: float) -> float:
 
 def pairs_case(audited: Release) -> Case:
     """Return the case of pairs chosen privately that one unit alone has: the broken threshold is one too low."""
-    noise, events = (
-        laplace_noise(audited.epsilon, audited.unit.events),
-        audited.unit.events,
-    )
+    noise = laplace_noise(audited.epsilon, audited.unit.events)
+    events = audited.unit.events
     threshold, leak = pair_threshold(noise, events, audited.delta)
     one_lower = pair_delta(noise, events, threshold - 1)
 
@@ -174,7 +172,6 @@ def pairs_case(audited: Release) -> Case:
         setting,
         epsilon,
         claim(epsilon),
-        nothing(epsilon),
         exact,
         losses,
         breakable=True,

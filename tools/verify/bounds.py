@@ -18,7 +18,8 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
     epsilon (...) in [0, 700]; p, q probability vectors; they broadcast. Raises ValueError.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
-    p, q = checks.simplex("p", p), checks.simplex("q", q)
+    p = checks.simplex("p", p)
+    q = checks.simplex("q", q)
     return np.maximum(p - np.exp(epsilon)[..., None] * q, 0.0).sum(axis=-1)
 
 

@@ -11,7 +11,9 @@ import mpmath as mp
 
 def series_tail(a: Any, b: Any, w: Any) -> Any:
     """Return I_w(a, b) by its series of positive terms."""
-    term, total, n = mp.mpf(1), mp.mpf(0), 0
+    term = mp.mpf(1)
+    total = mp.mpf(0)
+    n = 0
     smallest = mp.mpf(10) ** -(mp.mp.dps - 5)
     while term > total * smallest:
         total += term
@@ -39,18 +41,19 @@ def beta_tail(a: Any, b: Any, w: Any, complement: Any = None) -> Any:
 
 def log_replace(epsilon: Any, a: Any, t: Any) -> Any:
     """Return log delta of Beta(a+t, a) against Beta(a, a+t)."""
-    w, complement = 1 / (1 + mp.exp(epsilon / t)), 1 / (1 + mp.exp(-epsilon / t))
-    first, second = (
-        beta_tail(a, a + t, w, complement),
-        beta_tail(a + t, a, w, complement),
-    )
+    w = 1 / (1 + mp.exp(epsilon / t))
+    complement = 1 / (1 + mp.exp(-epsilon / t))
+    first = beta_tail(a, a + t, w, complement)
+    second = beta_tail(a + t, a, w, complement)
     return mp.log(first - mp.exp(epsilon) * second)
 
 
 def log_add_remove(epsilon: Any, a: Any, t: Any) -> Any:
     """Return the larger log delta of Gamma(a) and Gamma(a+t), both directions."""
-    ratio, weight = mp.loggamma(a + t) - mp.loggamma(a), mp.exp(epsilon)
-    above, below = mp.exp((ratio + epsilon) / t), mp.exp((ratio - epsilon) / t)
+    ratio = mp.loggamma(a + t) - mp.loggamma(a)
+    weight = mp.exp(epsilon)
+    above = mp.exp((ratio + epsilon) / t)
+    below = mp.exp((ratio - epsilon) / t)
     add = mp.gammainc(a + t, a=above, regularized=True) - weight * mp.gammainc(
         a, a=above, regularized=True
     )
@@ -90,10 +93,8 @@ def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
         ways = mp.factorial(m) / (
             mp.factorial(up) * mp.factorial(down) * mp.factorial(j)
         )
-        weight, start = (
-            ways * mp.mpf(2) ** -(up + down) * mp.exp(-D * down),
-            (up - down - j) * D,
-        )
+        weight = ways * mp.mpf(2) ** -(up + down) * mp.exp(-D * down)
+        start = (up - down - j) * D
         low = max(mp.mpf(0), (epsilon - start) / (2 * D))
         if j == 0:
             total += weight * max(mp.mpf(0), -mp.expm1(epsilon - start))

@@ -119,7 +119,8 @@ def log_beta_tail(x: Any, p: Any, k: Any) -> Any:
 def special_checks() -> list[Check]:
     """Return the checks of dpsim.special and of the quadrature's Stirling error."""
     wide = powers(-8, 12)
-    means, sizes = [1e-4, 0.02, 0.25, 0.5, 0.9], powers(-3, 6)
+    means = [1e-4, 0.02, 0.25, 0.5, 0.9]
+    sizes = powers(-3, 6)
     left = [
         (p * part, p, k)
         for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes)
@@ -290,12 +291,6 @@ def dirichlet_checks() -> list[Check]:
 # ----------------------------------------------------------------------------------------------------------- accounting
 
 
-def halves(a: float, t: float) -> tuple[float, dict[str, float]]:
-    """Return k, a power of two, with eta and shift such that k eta = a and k shift = t exactly."""
-    k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)
-    return k, {"eta": a / k, "shift": t / k}
-
-
 def accounting_checks() -> list[Check]:
     """Return the checks of dpsim.accounting."""
     shapes = grid(powers(-6, 4), powers(-6, 4))
@@ -315,8 +310,8 @@ def accounting_checks() -> list[Check]:
         return hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
-        k, border = halves(a, t)
-        epsilon = accounting.exact_epsilon(delta, k, **border)
+        k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)  # so that k eta is exactly a
+        epsilon = accounting.exact_epsilon(delta, k, shift=t / k, eta=a / k)
         return (
             hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
             if epsilon > 0
@@ -438,10 +433,12 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
 
     x below 1 - r has an upper tail, x above r a lower one, so the search runs over shares of either.
     """
-    radius, c = 1 - complement, float(complement)
+    radius = 1 - complement
+    c = float(complement)
 
     def exactly(share: float, high: bool) -> Any:
-        part, rest = complement * mp.mpf(share), complement * (1 - mp.mpf(share))
+        part = complement * mp.mpf(share)
+        rest = complement * (1 - mp.mpf(share))
         x, other = (radius + part, rest) if high else (part, radius + rest)
         above, below = (
             (mp.mpf(0), part) if high else (rest, part - radius)
@@ -455,10 +452,8 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
 
     def roughly(share: float, high: bool) -> float:
         x = float(radius) + c * share if high else c * share
-        above, below = (
-            0.0 if high else c * (1.0 - share),
-            c * share if high else x - float(radius),
-        )
+        above = 0.0 if high else c * (1.0 - share)
+        below = c * share if high else x - float(radius)
         upper = float(betainc(k * (1 - x), k * x, above)) if above > 0 else 0.0
         return (
             upper + (float(betainc(k * x, k * (1 - x), below)) if below > 0 else 0.0)
@@ -485,7 +480,8 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
 
 def exact_radius(k: Any, beta: Any) -> Any:
     """Return the smallest radius in many digits, by bisection for log(1 - r) around the package's."""
-    k, beta = float(k), float(beta)
+    k = float(k)
+    beta = float(beta)
     near = 1 - float(mdp.concentration_radius(k, beta, 2, "exact"))
     with mp.workdps(30):
         low = mp.log(

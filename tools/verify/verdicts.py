@@ -141,7 +141,8 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
     }
-    chosen, wanted = [last], set(cells[last].reads)
+    chosen = [last]
+    wanted = set(cells[last].reads)
     for number in reversed(range(last)):
         made = cells[number].makes - (
             modules - cells[number].replaces
@@ -178,7 +179,8 @@ def run(cells: Sequence[Cell], seed: int, output: Path) -> Path:
         for each in cells:
             exec(compile(each.source, "a cell", "exec"), names)
             if "seed" in each.replaces:
-                names |= {"seed": seed, "output": str(output)}
+                names["seed"] = seed
+                names["output"] = str(output)
     plt.close("all")
     return output
 

@@ -143,12 +143,17 @@ def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
     return epsilon + (delta - second(epsilon)) / slope
 
 
-def root(profile: Profile, delta: float, near: float) -> Any:
-    """Return the epsilon at which a profile has this delta, near a first guess."""
-    start = mp.mpf(near)
-    return mp.findroot(
-        lambda epsilon: mp.log(profile(epsilon) / exact(delta)), (start, start * 0.99)
-    )
+def roots(profile: Profile, guesses: Mapping[float, float]) -> dict[float, Any]:
+    """Return the epsilon at which a profile has each delta, near a first guess."""
+
+    def root(delta: Any, start: Any) -> Any:
+        return mp.findroot(
+            lambda epsilon: mp.log(profile(epsilon) / delta), (start, start * 0.99)
+        )
+
+    return {
+        delta: root(exact(delta), mp.mpf(guess)) for delta, guess in guesses.items()
+    }
 
 
 def profile_answers(

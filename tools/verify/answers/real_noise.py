@@ -12,7 +12,7 @@ from typing import Any
 
 import mpmath as mp
 
-from tools.verify.answers.answer import About, Answer, exact, profile_answers, root
+from tools.verify.answers.answer import About, Answer, exact, profile_answers, roots
 from tools.verify.many_digits import gaussian_profile, sum_of_laplace
 
 ENTRIES = (
@@ -41,11 +41,9 @@ def laplace_integral(epsilon: Any, reach: Any, entries: int) -> Any:
         return (mp.exp(-abs(z)) - mp.exp(epsilon - abs(z - reach))) / 2
 
     end = (reach - epsilon) / 2  # beyond it the loss is below epsilon
-    return (
-        mp.quad(gain, [-mp.inf, -10, 0, end] if end > 0 else [-mp.inf, 0])
-        if epsilon < reach
-        else mp.mpf(0)
-    )
+    if end <= 0:
+        return mp.mpf(0)
+    return mp.quad(gain, [-mp.inf, -10, 0, end])
 
 
 def gaussian_integral(epsilon: Any, sigma: Any, change: Any) -> Any:
@@ -124,7 +122,7 @@ def gaussian_answers() -> Iterator[Answer]:
         b = exact(change) * mp.sqrt(2)
         first = partial(gaussian_profile, sigma=width, b=b, rows=1)
         second = partial(gaussian_integral, sigma=width, change=exact(change))
-        found = {delta: root(first, delta, guess) for delta, guess in guesses.items()}
+        found = roots(first, guesses)
         yield from profile_answers(about, (first, second), ways, epsilons, found)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import mpmath as mp
 
-from tools.verify.answers.answer import About, Answer, exact, profile_answers, root
+from tools.verify.answers.answer import About, Answer, exact, profile_answers, roots
 from tools.verify.many_digits import beta_tail, log_add_remove, log_replace
 
 BORDERED = (
@@ -176,9 +176,7 @@ def mechanism_answers() -> Iterator[Answer]:
             partial(inverted, a=a, t=t, rows=rows),
             partial(on_grid, a=a, t=t, rows=rows),
         )
-        found = {
-            delta: root(profiles[0], delta, guess) for delta, guess in guesses.items()
-        }
+        found = roots(profiles[0], guesses)
         yield from profile_answers(about, profiles, (INVERSION, GRID), epsilons, found)
 
 
@@ -195,9 +193,9 @@ def pair_answers(
         with mp.workdps(150):  # the difference cancels where it is small
             return mp.exp(log_replace(epsilon, a, t))
 
-    found = {delta: root(first, delta, guess) for delta, guess in guesses.items()}
-    profiles = (first, partial(over_logits, a=a, t=t))
-    yield from profile_answers(about, profiles, (TAILS, LOGITS), epsilons, found)
+    second = partial(over_logits, a=a, t=t)
+    found = roots(first, guesses)
+    yield from profile_answers(about, (first, second), (TAILS, LOGITS), epsilons, found)
 
 
 def error_answers() -> Iterator[Answer]:
@@ -358,7 +356,7 @@ def added_answers(
     def second(epsilon: Any) -> Any:
         return max(over_gammas(epsilon, a, t, side) for side in (-1, 1))
 
-    found = {delta: root(first, delta, guess) for delta, guess in guesses.items()}
+    found = roots(first, guesses)
     yield from profile_answers(about, (first, second), GAMMAS, epsilons, found)
 
 
