@@ -142,12 +142,13 @@ def privatize(
         released = perturb_with_noise(mdp, scale, noise, generator, support=support)
         parameters = {"scale": scale}
         mechanism = noise
+    minimum = ", eta" if mechanism == "dirichlet" else ""
     moving = f"all {random}" if rows == "all" else f"one of {random}"
     statement = (
         f"Neighbours are models that differ in {moving} transition vectors, "
         f"each {far}: epsilon {epsilon!r}, delta {delta!r} (a proven upper bound), "
         f"by the mechanism {mechanism}. Everything but the transitions is public: "
-        "the support, eta and the other parts of the model. "
+        f"the support{minimum} and the other parts of the model. "
         "What the rounding of floats may reveal is not covered."
     )
     return private.result(
