@@ -243,7 +243,7 @@ def _parquet_schema(
 ) -> tuple[pa.Schema, tuple[str, ...]]:
     """Return the types of the wanted columns, and the names of all columns.
 
-    Raises ValueError if they cannot be read.
+    Raises ValueError if the file is not a readable table.
     """
     try:
         schema = _parquet([file]).schema

@@ -292,7 +292,8 @@ def _total(numbers: Any) -> Any:
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Count the rows and events by reason and, if they are kept, by unit and pair."""
+    """Return the numbers of rows and events by reason and, for kept events, by unit and
+    pair."""
     ends = [
         name for name in ("origin", "destination", "unit") if name in events.columns
     ]

@@ -37,7 +37,7 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 
 def _moments(time_format: str | None, values: Any) -> Any:
-    """Convert a column of timestamps, text or numbers to timestamps."""
+    """Return a column of timestamps, text or numbers as timestamps."""
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):

@@ -126,8 +126,8 @@ def numbers(folder: Path) -> pd.DataFrame:
 
 
 def gather(runs: list[Run]) -> Path:
-    """Write the numbers of a sweep to a csv table below build/sweeps, and return its
-    path.
+    """Return the path of a csv table, below build/sweeps, to which the numbers of a
+    sweep have just been written.
 
     For each finished point and each number (see `numbers`), the table has a row with
     the parameters, id, value, standard_error and the folder of the run. If a run shows

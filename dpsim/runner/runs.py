@@ -175,8 +175,8 @@ def run(
     force: bool = False,
     tell: Callable[[Run], object] = lambda run: None,
 ) -> list[Run]:
-    """Execute the runs, and return them with their final status. The overview runs
-    after all other notebooks.
+    """Return the runs, each with its final status, after executing them. The overview
+    runs after all other notebooks.
 
     KeyboardInterrupt stops the notebooks. Because the outputs of finished notebooks
     remain, the next call continues with the others.
