@@ -19,16 +19,16 @@ import click
 from dpsim import __version__, checks, files, paths, runner
 
 Output = tuple[Iterable[str], int]
-"""The lines that a command prints at its end, and its exit code."""
+"""The lines that a command prints when it ends, and its exit code."""
 
 
 class Commands(click.Group):
-    """A group of commands. An error that the user can correct is reported in one line,
-    without a traceback, and the exit code is 2."""
+    """A group of commands. An error that the user can correct is reported in one line
+    without a traceback, and the exit code is then 2."""
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run a command, and print its lines or its error. Characters that the terminal
-        cannot show are replaced."""
+        """Run a command, and print its output or its error message. Characters that the
+        terminal cannot show are replaced."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
@@ -43,7 +43,7 @@ class Commands(click.Group):
         except (ValueError, OSError, ImportError) as error:
             click.echo(f"dpsim: {done}{error}", err=True)
             if done:
-                # otherwise Python writes the rest again at its end, with exit code 120
+                # otherwise Python writes the rest again as it exits, with code 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 2
         ctx.exit(code)
@@ -53,8 +53,8 @@ class WithParameters(click.Command):
     """A command whose `-p` accepts both NAME VALUE and NAME=VALUE."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line, after splitting each NAME=VALUE at its
-        first equals sign, which no name contains."""
+        """Parse the command line after splitting each NAME=VALUE that follows `-p` at
+        its first equals sign. (Names contain no equals sign.)"""
         words: list[str] = []
         for word in args:
             if words and words[-1] in ("-p", "--parameter"):
@@ -65,8 +65,8 @@ class WithParameters(click.Command):
 
 
 def _option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
-    """Return the decorator for an option. `words` are its names and the name of its
-    value, as in "-j --jobs N", and `told` is its help."""
+    """Return a decorator that adds an option. `words` contains the option's names and
+    the name of its value, as in "-j --jobs N", and `told` is the help text."""
     *names, metavar = words.split()
     return click.option(*names, metavar=metavar, help=told, **more)
 
@@ -171,8 +171,8 @@ def run(
 def _planned_sweep(
     name: str, grid: tuple[str, ...], fixed: tuple[tuple[str, str], ...]
 ) -> list[runner.Run]:
-    """Return the runs of a sweep. The number of runs that are planned so far is shown
-    meanwhile, and the number of all runs at the end."""
+    """Return the planned runs of a sweep. The progress of the planning is shown, and at
+    the end the total number of runs."""
     live = _is_live()
 
     def tell(planned: int, points: int) -> None:
@@ -199,24 +199,25 @@ CLEAR = "\r\033[K"
 
 
 def _is_live() -> bool:
-    """Return whether standard error is a terminal on which a line can change."""
+    """Return whether standard error is a terminal on which a line can be
+    overwritten."""
     return sys.stderr.isatty() and not os.environ.get("CI")
 
 
 @main.command()
 @_option("--results DIR", "Judge the run in DIR.", type=click.Path(path_type=Path))
 def report(results: Path | None) -> Output:
-    """Print each number of the papers beside ours, with a verdict.
+    """Print each number from the papers beside ours, with a verdict.
 
     A row is in order if it has a number and, in a run with default parameters, if
     the number and its verdict are those that were verified. The exit code is 1 if a
     row is not in order or a picture is missing.
 
-    DIR is the folder of one run, such as build/runs/<notebook>/<key>, of which only
-    the recorded rows are judged, or a folder that has one folder for each notebook.
-    Without --results, figures/ is judged, and figures/REPORT.md is written.
+    DIR is either the folder of one run, such as build/runs/<notebook>/<key>, in which
+    case only the recorded rows are judged, or a folder with a subfolder for each
+    notebook. Without --results, figures/ is judged, and figures/REPORT.md is written.
     """
-    from dpsim import ledger  # it imports pandas, which a run does not need
+    from dpsim import ledger  # imported here because a run does not need pandas
 
     table = ledger.report(results)
     columns = ["published", "limit", "reproduced", "standard_error", "shown"]
@@ -253,21 +254,22 @@ OPENING = """\
 reports, or by the limit that it states.](00_overview/fig4_numbers.png)
 
 *All claims at once.* Each dot is our number divided by the number that the paper \
-reports, or by the limit that it states. The claims that are contradicted and the slips \
-are named.
+reports, or by the limit that it states. The contradicted claims and the slips \
+are labelled.
 """
 """The beginning of REPORT.md."""
 
 RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
-"""A line of REPORT.md for somebody who doubts a verdict or adds a claim."""
+"""A line of REPORT.md for readers who doubt a verdict or want to add a claim."""
 
 
 SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
-"""The calls by which a notebook saves a picture; the group is its name."""
+"""A pattern for the calls that save a notebook's pictures; the group is a picture's
+name."""
 
 
 def _missing_pictures() -> list[Path]:
-    """Return the pictures that notebooks save and that figures/ does not have."""
+    """Return the pictures that notebooks save but that are missing from figures/."""
     missing = []
     for name in paths.notebook_names():
         for cell in runner.parameters.load(name)["cells"]:
@@ -283,7 +285,7 @@ def _missing_pictures() -> list[Path]:
 def list_() -> Output:
     """List the notebooks and their parameters.
 
-    Each parameter is shown with its type, its default, and its meaning and range.
+    Each parameter is shown with its type, default, meaning and range.
     """
     lines = []
     for name in paths.notebook_names():
@@ -312,9 +314,9 @@ def data(ctx: click.Context) -> Output:
 
 @data.command()
 def fetch() -> Output:
-    """Download the official taxi month (about 59 MB).
+    """Download the official taxi trips of one month (about 59 MB).
 
-    Then the notebooks about taxis can be run with `-p trips official`.
+    After that, the notebooks about taxis can be run with `-p trips official`.
     """
     from dpsim.datasets import fetch as taxi
 
@@ -362,10 +364,10 @@ def fetch() -> Output:
 def release(files: tuple[str, ...], **options: Any) -> Output:
     """Make a private Markov chain from events, counts or visits.
 
-    FILES are csv or tsv files (also .gz), Parquet files, or a folder of them.
-    Without states or a graph, frequent pairs are chosen privately. Standard
-    output may be published. Standard error is for you only, and so is the
-    fact that a table is refused. In Python, call dpsim.release.privatize.
+    FILES are csv or tsv files (also .gz), Parquet files, or a folder of them. Without
+    states or a graph, frequent pairs are chosen privately. You may publish the standard
+    output. The standard error is for you only, and so is the fact that a table was
+    refused. In Python, call dpsim.release.privatize.
     """
     from dpsim.release.command import release_lines
 
@@ -403,9 +405,9 @@ def release(files: tuple[str, ...], **options: Any) -> Output:
     "--pairs N", "How many pairs a declared graph allows (default: all).", type=int
 )
 def plan(**options: Any) -> Output:
-    """Show the noise and the error that a release would have.
+    """Predict the noise and the error of a release.
 
-    Only public numbers are used, and nothing is spent.
+    Only public numbers are used, and no privacy budget is spent.
     """
     from dpsim.release.command import plan_lines
 
@@ -413,8 +415,8 @@ def plan(**options: Any) -> Output:
 
 
 class Progress:
-    """Shows the progress of runs: on a terminal in one line that changes, and elsewhere
-    with a new line for each wait and each end."""
+    """Shows the progress of runs. On a terminal, one line is overwritten; elsewhere, a
+    new line is printed whenever a run waits or ends."""
 
     def __init__(self, total: int) -> None:
         self.running: dict[Path, str] = {}
@@ -423,7 +425,7 @@ class Progress:
         self.live = _is_live()
 
     def hear(self, run: runner.Run) -> None:
-        """Show the cell that a run has reached, that it waits, or how it ended."""
+        """Show which cell a run has reached, that it is waiting, or how it ended."""
         given = [f"{parameter}={value}" for parameter, value in run.parameters.items()]
         what = " ".join([run.name, *given])
         text = ""
@@ -439,7 +441,7 @@ class Progress:
         click.echo(text, err=True, nl=False)
 
     def _news(self, run: runner.Run) -> str:
-        """Return why a run waits or how it ended."""
+        """Return why a run is waiting or how it ended."""
         if run.status == "waiting":
             return run.message
         self.ended += 1
@@ -448,7 +450,7 @@ class Progress:
 
 
 def _outcomes(runs: list[runner.Run]) -> list[str]:
-    """Return a line for each notebook that says how it ended."""
+    """Return, for each run, a line that says how the run ended."""
     width = max(len(one.name) for one in runs)
     lines = []
     for one in runs:

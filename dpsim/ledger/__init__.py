@@ -1,4 +1,4 @@
-"""The claims of the papers beside our numbers, each with a verdict that follows from a
+"""The papers' claims beside our numbers, each claim with a verdict that follows from a
 stated rule."""
 
 import lazy_loader as _lazy

@@ -1,4 +1,5 @@
-"""What REPORT.md, README's table of verdicts and the scoreboards of notebooks show."""
+"""The contents of REPORT.md, of the README's table of verdicts and of the
+scoreboards."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from dpsim.ledger.tables import LEFT, html_table, markdown_table
 from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that follow a verdict, as in "agrees: bound"."""
+"""The kinds of claim that are written after a verdict, as in "agrees: bound"."""
 
 LEGEND = "\n\n".join(
     [
@@ -26,7 +27,7 @@ LEGEND = "\n\n".join(
             [(f"`{word}`", *told) for word, told in VERDICTS.items()],
             range(3),
         ),
-        "The kind of claim follows the verdict, for example `agrees: bound`.",
+        "The kind of claim is written after the verdict, for example `agrees: bound`.",
         markdown_table(
             ("kind of claim", "what is compared", "example"),
             [(f"`{kind}`", *CLAIMS[kind]) for kind in JUDGED],
@@ -38,11 +39,12 @@ LEGEND = "\n\n".join(
 """The meaning of the verdicts and of the kinds of claim, as Markdown."""
 
 FAILING = ("contradicted", "differs", "slip")
-"""The verdicts on claims that do not hold. The scoreboard gives a reason for each."""
+"""The verdicts on claims that do not hold. The scoreboard gives a reason with each of
+them."""
 
 GREY = "color: #767676"
-"""The style of a number that this run has not recorded, which can be read on white and
-on black."""
+"""The style of a number that this run has not recorded; the colour is legible on white
+and on black."""
 
 REPORT = "../figures/REPORT.md"
 """The link from a notebook to the report."""
@@ -54,12 +56,12 @@ PHRASES = {
     "slip": ("is a slip", "are slips"),
     "not tested": ("could not be tested", "could not be tested"),
 }
-"""How a sentence states each verdict, on one claim and on several."""
+"""How a sentence states each verdict, first on one claim and then on several."""
 
 
 def by_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a summary of the verdicts on each paper, without the rows that are not
-    judged.
+    """Return a summary of the verdicts on each paper. Rows that are not judged are left
+    out.
 
     Parameters
     ----------
@@ -70,8 +72,9 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         A row for each paper, in the order of the table. `verdict` is a sentence that
-        counts the claims with each verdict and names the places of those that do not
-        hold. The other columns contain the same counts, one for each verdict.
+        states how many claims have each verdict, and where in the paper the claims that
+        do not hold are made. The other columns contain the same numbers, one column for
+        each verdict.
 
     Examples
     --------
@@ -88,13 +91,13 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that are judged. The others appear only in the report."""
+    """Return the rows that are judged. The other rows appear only in the report."""
     return table[table["inputs"] != "none"]
 
 
 def _sentence(claims: pd.DataFrame, *, named: bool = True) -> str:
-    """Return a sentence that counts the claims of one paper with each verdict and, if
-    `named` is True, names the places of those that do not hold."""
+    """Return a sentence that states how many claims of one paper have each verdict and,
+    if `named` is True, where the claims that do not hold are made."""
     parts = []
     for word, (one, many) in PHRASES.items():
         places = claims["where"][claims["verdict"] == word]
@@ -114,7 +117,7 @@ def _sentence(claims: pd.DataFrame, *, named: bool = True) -> str:
 
 
 def markdown(table: pd.DataFrame, folder: str = "") -> str:
-    """Return the judged rows as Markdown: for each paper its authors' answer, if there
+    """Return the judged rows as Markdown: for each paper, the authors' answer, if there
     is one, and a table.
 
     Neither measured times nor dates are shown, so two runs give the same text.
@@ -124,10 +127,10 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     table : DataFrame
         As `report` returns it.
     folder : str
-        The folder of the notebooks, relative to the text; "" for no links. If
-        pyproject.toml declares a site (`project.urls`, Documentation), each row links
-        to its section there. Otherwise it links to its notebook as a whole, because
-        GitHub does not jump to a section of a notebook.
+        The folder of the notebooks, relative to the file with this text; "" for no
+        links. If pyproject.toml declares a site (`project.urls`, Documentation), each
+        row links to its section on the site. Otherwise the row links to the whole
+        notebook, because GitHub does not support links to a section of a notebook.
 
     Examples
     --------
@@ -184,10 +187,10 @@ def site_anchor(heading: str) -> str:
 
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that gives for each paper its notebook and the number of
-    claims with each verdict.
+    """Return a Markdown table that gives, for each paper, its notebook and the number
+    of claims with each verdict.
 
-    Apart from "agrees", a verdict without a claim has no column.
+    Except for "agrees", a verdict has a column only if some claim has that verdict.
 
     Parameters
     ----------
@@ -214,7 +217,7 @@ def summary(table: pd.DataFrame, folder: str = "") -> str:
 
 
 def anchor(heading: str) -> str:
-    """Return the fragment of a link to a heading in Jupyter, for example
+    """Return the URL fragment of a heading in Jupyter, for example
     "Exact-epsilon:-Figure-5"."""
     return heading.replace(" ", "-")
 
@@ -226,8 +229,8 @@ def board(table: pd.DataFrame, about: str) -> str:
     ----------
     table : DataFrame
         The paper's rows as `judge` returns them, with two more columns: `recorded` says
-        whether this run recorded the row, and `template` is its sentence without the
-        numbers.
+        whether this run recorded the row, and `template` is the row's sentence without
+        the numbers.
     about : str
         A sentence about the run, or "".
     """
@@ -257,8 +260,8 @@ def board(table: pd.DataFrame, about: str) -> str:
 
 
 def _line(rows: list[Any]) -> list[str]:
-    """Return the cells of one line of the scoreboard, as HTML, for rows with the same
-    verdict and reason."""
+    """Return, as HTML, the cells of the scoreboard line shared by rows that have the
+    same verdict and reason."""
     first, *rest = rows
     until = "; " if len(rows) == 2 else " to "
     ends = [first, *rest[-1:]]
@@ -278,8 +281,8 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity, and the published number, the limit of
-    a statement, or the correct value for a slip."""
+    """Return what the paper says: the quantity with the published number, with the
+    limit of a statement or, for a slip, with the correct value."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
@@ -293,7 +296,7 @@ def _says(row: Any) -> str:
 
 def _finds(row: Any) -> str:
     """Return what we find: the recorded number, or the limit that a published value
-    must respect. A measured time is not shown."""
+    must not violate. A measured time is not shown."""
     if is_seconds(row):
         return "measured in each run"
     if row.claim == "value" and row.relation:

@@ -1,4 +1,4 @@
-"""What a run of a notebook records, and the scoreboard that shows it."""
+"""Records the numbers of a notebook's run, and shows them on a scoreboard."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ from dpsim.ledger.verdicts import is_seconds, judge
 
 @dataclass
 class Run:
-    """The parameters of a paper's notebook, and the numbers that it has recorded with
-    them, by row."""
+    """The parameters of a paper's notebook, and the numbers, by row, that the notebook
+    has recorded with these parameters."""
 
     parameters: dict[str, Any]
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
 
 _runs: dict[str, Run] = {}
-"""The run of each paper's notebook in this process, in which usually one notebook
-runs."""
+"""The runs of notebooks in this process, by paper. Usually there is only one."""
 
 _shown: set[str] = set()
-"""The papers whose scoreboard is shown in a notebook."""
+"""The papers whose scoreboards are shown in a notebook."""
 
 
 def record(
@@ -48,12 +47,12 @@ def record(
     row : str
         The id of a row of data/published.csv.
     value : float
-        Finite. Six significant digits are kept.
+        A finite number, of which six significant digits are kept.
     standard_error : float, optional
         The standard error, if the number was sampled.
     output : str
-        The folder of results.json; "" writes nothing. Measured times go to timings.json
-        instead, so that results.json is the same in every run.
+        The folder of results.json; with "", nothing is written. Measured times go to
+        timings.json instead, so that results.json is the same in every run.
     """
     paper = row.partition(".")[0]
     rows = published(paper)
@@ -83,19 +82,19 @@ def record(
 
 
 def _rounded(value: float) -> Any:
-    """Return a number as results.json contains it."""
+    """Return a number rounded as in results.json."""
     return json.loads(files.number(value))
 
 
 class Scoreboard:
-    """The claims of a paper as a table that Jupyter shows and that each call of
-    `record` refreshes."""
+    """A paper's claims as a table, which Jupyter shows and which each call of `record`
+    refreshes."""
 
     def __init__(self, paper: str) -> None:
         self.paper = paper
 
     def to_html(self) -> str:
-        """Return the table as HTML, with the numbers that have been recorded so far."""
+        """Return the table as HTML, with the numbers recorded so far."""
         return _bundle(self.paper)["text/html"]
 
     def _ipython_display_(self) -> None:
@@ -106,13 +105,13 @@ class Scoreboard:
 
 
 def _show(paper: str, show: Callable[..., object]) -> None:
-    """Show a scoreboard, or show it again, under an id that no file contains."""
+    """Show a scoreboard, or refresh it, under a display id that is saved in no file."""
     show(_bundle(paper), raw=True, display_id=f"scoreboard {paper}")
 
 
 def scoreboard(paper: str) -> Scoreboard:
-    """Return the scoreboard of a paper, which is also the table of contents of its
-    notebook.
+    """Return a paper's scoreboard, which also serves as the table of contents of the
+    paper's notebook.
 
     Parameters
     ----------
@@ -122,12 +121,13 @@ def scoreboard(paper: str) -> Scoreboard:
     Returns
     -------
     Scoreboard
-        Each line has the place of a claim, linked to the heading under which it is
-        checked, what the paper says, what this run has recorded, and the verdict with
-        the kind of claim. If the claim does not hold, a reason follows the verdict.
-        Rows with the same place, verdict and sentence share a line. If this run has not
-        recorded a row, the number of a run with the usual parameters is shown in grey.
-        The table may stand above the cells that record its numbers.
+        Each line shows where the paper makes a claim (with a link to the heading under
+        which we check the claim), what the paper says, what this run has recorded, and
+        the verdict with the kind of claim. If the claim does not hold, the verdict is
+        followed by a reason. Rows with the same place, verdict and sentence share a
+        line. If this run has not recorded a row, the number of a run with the usual
+        parameters is shown in grey. The table may be placed above the cells that record
+        its numbers.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def scoreboard(paper: str) -> Scoreboard:
 
 
 def _bundle(paper: str) -> dict[str, str]:
-    """Return the scoreboard of a paper as HTML and as text."""
+    """Return a paper's scoreboard as HTML and as text."""
     run = _run(paper)
     rows = published(paper)
     usual = pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})
@@ -155,8 +155,9 @@ def _bundle(paper: str) -> dict[str, str]:
 
 
 def _about(paper: str, run: Run, missed: int) -> str:
-    """Return a sentence if a parameter of the run is not the usual one, or if `missed`
-    of its numbers differ from the verified ones, and otherwise ""."""
+    """Return a sentence about the run if a parameter does not have its usual value, or
+    if some numbers (`missed` of them) differ from the verified ones; otherwise return
+    ""."""
     usual = _usual_parameters(papers().loc[paper, "notebook"])
     changed = [
         f"{name} = {json.dumps(value)}"
@@ -175,8 +176,8 @@ def _about(paper: str, run: Run, missed: int) -> str:
 
 
 def _run(paper: str) -> Run:
-    """Return the run of a paper's notebook, which is a new one without numbers if a
-    parameter has changed."""
+    """Return the run of a paper's notebook or, if a parameter has changed, a new run
+    without numbers."""
     parameters = _parameters(papers().loc[paper, "notebook"])
     if paper not in _runs or _runs[paper].parameters != parameters:
         _runs[paper] = Run(parameters)
@@ -184,8 +185,8 @@ def _run(paper: str) -> Run:
 
 
 def _parameters(notebook: str) -> dict[str, Any]:
-    """Return the current values of the parameters in the running notebook, or no values
-    outside a notebook."""
+    """Return the current values of the running notebook's parameters. Outside a
+    notebook, there are none."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         return {}
@@ -197,10 +198,10 @@ def _parameters(notebook: str) -> dict[str, Any]:
 
 @functools.cache
 def _usual_parameters(notebook: str) -> dict[str, Any]:
-    """Return the default parameters of a notebook from its file, without `output`.
+    """Return the default parameters in a notebook's file, except `output`.
 
-    The file is read only once, because JupyterLab may save it with the parameters that
-    a reader has changed.
+    The file is read only once, because JupyterLab may later save the file with
+    parameters that a reader has changed.
     """
     path = paths.notebooks() / f"{notebook}.ipynb"
     if not path.is_file():

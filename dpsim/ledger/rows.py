@@ -38,7 +38,8 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, each with its allowed values ("" if empty).
+"""The columns of data/published.csv, each with its allowed values ("" for an empty
+field).
 
 data/LEDGER.md explains the columns.
 """
@@ -54,7 +55,8 @@ NEEDS = {
     "statement": {"published": [""]},
     "slip": {"published": [NUMBER], "relation": [""], "limit": [""]},
 }
-"""The values that a kind of claim allows in some columns, instead of COLUMNS."""
+"""The values that each kind of claim allows in some columns, instead of those in
+COLUMNS."""
 
 
 def papers() -> pd.DataFrame:
@@ -63,9 +65,9 @@ def papers() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `notebook` is the notebook that checks the claims of the paper, `reference`
-        gives its authors, year and subject, `address` is its address in CITATION.cff,
-        and `answer` is what the authors answered, or "".
+        `notebook` is the notebook that checks the paper's claims, `reference` gives the
+        paper's authors, year and subject, `address` is the paper's address in
+        CITATION.cff, and `answer` is the authors' answer, or "" if there is none.
 
     Examples
     --------
@@ -85,8 +87,8 @@ def papers() -> pd.DataFrame:
 
 
 def published(paper: str = "") -> pd.DataFrame:
-    """Return data/published.csv, indexed by id: each claim of the papers, and the basis
-    of the verdict on it.
+    """Return data/published.csv, indexed by id: the papers' claims, each with the basis
+    of its verdict.
 
     Parameters
     ----------
@@ -100,10 +102,11 @@ def published(paper: str = "") -> pd.DataFrame:
         The columns are those of data/LEDGER.md. `published`, `expected`, `limit`,
         `draws` and `deviation` are numbers, or NaN where the field is not a number.
         Four columns are added: `printed` is the text of `published`, and
-        `published_unit`, `expected_unit` and `limit_unit` are the units of the last
-        digits.
+        `published_unit`, `expected_unit` and `limit_unit` are the units of the three
+        numbers' last digits.
 
-    If a row cannot be judged, a ValueError names the file, the row and the column.
+    If a row cannot be judged, ValueError is raised with the file, the row and the
+    column.
 
     Examples
     --------
@@ -146,13 +149,13 @@ def _published(
 
 
 def how_many() -> int:
-    """Return the number of rows of data/published.csv, for all papers together."""
+    """Return the total number of rows in data/published.csv."""
     return len(_lines(paths.data() / "published.csv", COLUMNS))
 
 
 def _lines(path: Path, columns: Collection[str]) -> list[tuple[int, list[str]]]:
-    """Return the rows of a table with these columns, each with its line number in the
-    file."""
+    """Return the rows of a table, each with its line number in the file. The table must
+    have exactly these columns."""
     (_, head), *lines = _read(path, _stamp(path)) or [(0, [])]
     if head != list(columns):
         raise ValueError(
@@ -162,15 +165,15 @@ def _lines(path: Path, columns: Collection[str]) -> list[tuple[int, list[str]]]:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return numbers that change whenever a file is written."""
+    """Return numbers that change whenever the file is written."""
     found = path.stat()
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
-    """Return the fields of each line of a csv file, with the number of the line. A file
-    is read again only if its stamp has changed."""
+    """Return the fields of each line of a csv file, with the line's number. A file is
+    read again only if its stamp has changed."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -184,7 +187,8 @@ def _mistakes(
 ) -> Iterator[tuple[str, str]]:
     """Yield the columns in which a row has a wrong value, each with a message.
 
-    `papers` are the ids of the declared papers, and `above` those of the rows above.
+    `papers` contains the ids of the declared papers, and `above` the ids of the rows
+    above.
     """
     claim = row["claim"]
     needs = NEEDS.get(claim, {})
@@ -235,9 +239,10 @@ def _mistakes(
 class Found(float):
     """A number in a sentence or in a table.
 
-    By default, it has four significant digits, or all digits if it is whole. A format
-    with "%" puts a space before the percent sign. A format that begins with "by" gives,
-    for example, "falls by 0.76" for a negative number.
+    By default, the number is shown with four significant digits or, if it is whole,
+    with all of its digits. A format with "%" puts a space before the percent sign. In a
+    format that begins with "by", a negative number is shown as, for example, "falls by
+    0.76".
     """
 
     def __format__(self, spec: str) -> str:
@@ -250,7 +255,7 @@ class Found(float):
 
 
 def _number(text: str) -> float:
-    """Return the number that a text gives, or NaN if it does not give a finite
+    """Return the number that a text represents, or NaN if it represents no finite
     number."""
     try:
         value = float(text)
@@ -260,8 +265,8 @@ def _number(text: str) -> float:
 
 
 def _unit(text: str) -> float:
-    """Return the unit of the last digit of a number (0.01 for 4.69, 1e-6 for 3e-6), or
-    NaN for other texts."""
+    """Return the unit of a number's last digit (0.01 for 4.69, 1e-6 for 3e-6), or NaN
+    if the text is not a number."""
     try:
         return float(Decimal(1).scaleb(int(Decimal(text).as_tuple().exponent)))
     except ArithmeticError:

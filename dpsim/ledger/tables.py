@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 LEFT = "text-align: left; vertical-align: top"
 """The style of a cell that contains text.
 
-Every cell states its style, because JupyterLab drops style sheets and ids from the
-outputs of a notebook that is not trusted, and in a fresh clone no notebook is trusted.
+Every cell contains its own style, because JupyterLab removes style sheets and ids from
+the outputs of untrusted notebooks, and in a fresh clone every notebook is untrusted.
 """
 
 RIGHT = "text-align: right; vertical-align: top"
@@ -51,8 +51,8 @@ def html_table(
 
 
 def plain_table(table: str) -> str:
-    """Return a table of `html_table` as text with one line for each row, for programs
-    that cannot show HTML."""
+    """Return a table made by `html_table` as text with one line for each row. Programs
+    that cannot show HTML show this text."""
     text = re.sub(r"</t[hd]><t[hd][^>]*>", " | ", table)
     text = text.replace("<br>", " ")
     lines = re.sub(r"<[^>]+>", "", text).splitlines()
@@ -64,7 +64,7 @@ def markdown_table(
     rows: Iterable[Iterable[object]],
     words: Sequence[int] = (0,),
 ) -> str:
-    """Return a table as Markdown, without a line break at its end.
+    """Return a table as Markdown, without a trailing line break.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def markdown_table(
     rows : iterable of iterables
         The cells of each row.
     words : sequence of int
-        The positions of the columns with text, counted from 0. All other columns are
-        aligned right, like numbers.
+        The positions, counted from 0, of the columns that contain text. All other
+        columns are right-aligned, as numbers usually are.
     """
     marks = ["---" if place in words else "---:" for place in range(len(columns))]
     lines = []
@@ -85,7 +85,7 @@ def markdown_table(
 
 
 class Table:
-    """A table of `html_table` that Jupyter can show."""
+    """A table made by `html_table` that Jupyter can show."""
 
     def __init__(self, text: str) -> None:
         self.html = text

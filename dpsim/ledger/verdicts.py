@@ -1,4 +1,4 @@
-"""The rule by which each claim gets its verdict, and the judged rows of a run."""
+"""The rule that assigns a verdict to each claim, and the judged rows of a run."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ RULE = (
     "Each claim is read in the way most favourable to the paper. *On an example* means "
     "that a general claim was tried on stand-in data or in finitely many cases. It held "
     "there, which proves nothing about other cases. If a number was sampled, it may "
-    "differ by three standard errors."
+    "differ by up to three standard errors."
 )
-"""What REPORT.md says about all verdicts; data/LEDGER.md has the whole rule."""
+"""What REPORT.md says about all verdicts; data/LEDGER.md contains the full rule."""
 
 SEEDS = 20
 """The number of full runs with other seeds to which FALSE_ALARM refers."""
 
 FALSE_ALARM = 1e-3
-"""The largest probability that, in any of these runs, any sampled number misses its
-verified value."""
+"""The largest acceptable probability that, in any of these runs, chance alone makes any
+sampled number miss its verified value."""
 
 
 def verdict(row: Any, value: float, error: float = 0.0) -> str:
@@ -129,8 +129,8 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
 
 
 def _holds(row: Any, value: float, error: float) -> bool:
-    """Return whether the claim holds for our number, with an allowance for rounding and
-    for three standard errors."""
+    """Return whether the claim holds for our number, allowing for rounding and for
+    three standard errors."""
     if row.claim == "trend":
         return value > 0 if row.printed == "rises" else value < 0
     if row.claim == "statement":
@@ -142,8 +142,8 @@ def _holds(row: Any, value: float, error: float) -> bool:
 
 
 def _limit_rules_out_the_published_value(row: Any) -> bool:
-    """Return whether a published value violates the limit in its row, which comes from
-    a theorem or from another number of the paper."""
+    """Return whether a published value violates the limit in its row. The limit comes
+    from a theorem or from another number in the paper."""
     if row.claim != "value" or math.isnan(row.limit):
         return False
     slack = row.published_unit / 2 + 3 * _error_of_the_paper(row)
@@ -151,14 +151,14 @@ def _limit_rules_out_the_published_value(row: Any) -> bool:
 
 
 def _error_of_the_paper(row: Any) -> float:
-    """Return the standard error of the paper's number, which is 0 if the paper did not
-    sample it."""
+    """Return the standard error of the paper's number, or 0 if the paper did not sample
+    the number."""
     return float(np.nan_to_num(row.deviation / math.sqrt(row.draws)))
 
 
 def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
-    """Return whether a value violates "at most", "at least" or "equal to" a limit by
-    more than the slack."""
+    """Return whether a value violates its relation to a limit ("at most", "at least" or
+    "equal to") by more than the slack."""
     over = {
         "at most": value - limit,
         "at least": limit - value,
@@ -170,7 +170,8 @@ def _beyond(relation: str, limit: float, value: float, slack: float) -> bool:
 def judge(
     rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True
 ) -> pd.DataFrame:
-    """Return the rows with their verdicts, and with the numbers in their sentences.
+    """Return the rows with their verdicts and with the numbers filled into their
+    sentences.
 
     Parameters
     ----------
@@ -186,11 +187,11 @@ def judge(
     DataFrame
         The added columns are `reproduced` and `standard_error` (NaN if the number was
         not sampled); `verdict`, as the function `verdict` returns it, or "not
-        recorded"; `shown`, which is the verdict with the kind of claim; and `ok`.
-        A row is not ok if it has no number. In a default run it is also not ok if the
-        number differs from `expected` by more than rounding and chance (FALSE_ALARM)
-        allow, or if `expected` has another verdict. Then `verdict` and `shown` say so.
-        Rows of seconds are always ok.
+        recorded"; `shown`, which is the verdict with the kind of claim; and `ok`. It is
+        False for a row without a number. In a run with default parameters, `ok` is also
+        False if the number differs from `expected` by more than rounding and chance
+        (FALSE_ALARM) allow, or if `expected` would get a different verdict; `verdict`
+        and `shown` then say so. For measured times, `ok` is always True.
     """
     table = rows.join(values.rename(columns={"value": "reproduced"}))
     alarm = _alarm(how_many())
@@ -204,8 +205,8 @@ def judge(
 
 
 def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
-    """Return the columns `verdict` and `ok` of a row of `judge`. A number may differ
-    from `expected` by `alarm` standard errors."""
+    """Return a row's `verdict` and `ok` for `judge`. A number may differ from
+    `expected` by up to `alarm` standard errors."""
     value = row.reproduced
     error = float(np.nan_to_num(row.standard_error))
     if is_seconds(row):
@@ -224,7 +225,7 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
 
 
 def _with_kind(row: Any) -> str:
-    """Return the verdict on a row with its kind of claim, for example "agrees:
+    """Return a row's verdict followed by its kind of claim, for example "agrees:
     statement, on an example"."""
     said, comma, wrong = row.verdict.partition(",")
     if row.claim == "slip" or said not in VERDICTS:
@@ -234,8 +235,8 @@ def _with_kind(row: Any) -> str:
 
 
 def is_seconds(row: Any) -> bool:
-    """Return whether a row is a measured time, which is not judged and has a file of
-    its own because it differs in every run."""
+    """Return whether a row is a measured time. Because times differ in every run, they
+    are not judged, and they are stored in a separate file."""
     return bool(row.inputs == "none" and row.unit == "s")
 
 
@@ -246,7 +247,7 @@ def results(folder: Path) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path
-        The folder of a run. A file that it does not have counts as empty.
+        The folder of a run. A missing file counts as empty.
 
     Returns
     -------
@@ -276,8 +277,8 @@ def results(folder: Path) -> pd.DataFrame:
 
 
 def parameters(folder: Path) -> dict[str, Any] | None:
-    """Return the parameters of a run that differ from the defaults, or None if the run
-    has no manifest.
+    """Return those parameters of a run that differ from the defaults, or None if the
+    run has no manifest.
 
     Parameters
     ----------
@@ -302,9 +303,10 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path, optional
-        The folder of one run, of which only the recorded rows are judged, or a folder
-        that has one folder for each notebook. None means the committed figures. A run
-        with parameters other than the defaults is not compared with `expected`.
+        Either the folder of one run, in which case only the recorded rows are judged,
+        or a folder with a subfolder for each notebook. None means the committed
+        figures. A run with parameters other than the defaults is not compared with
+        `expected`.
 
     Examples
     --------
@@ -339,6 +341,6 @@ def report(folder: Path | None = None) -> pd.DataFrame:
 
 
 def _alarm(rows: int) -> float:
-    """Return by how many standard errors a sampled number may differ from the verified
-    one, with Bonferroni's correction for all rows and seeds."""
+    """Return how many standard errors a sampled number may differ from the verified
+    one, with a Bonferroni correction for all rows and seeds."""
     return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))

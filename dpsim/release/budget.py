@@ -1,16 +1,16 @@
 """The budget file, which records what all releases of a data set have spent.
 
-The owner of the data names the file. It belongs either to the single events of the data
-set or to the units of one column. It contains nothing that is computed from the data,
-not even a hash. An entry is written and synced to the disk, under a lock, before
-anything is sampled, and it stays there if the release fails later.
+The owner of the data names the file. A budget file covers either single events or the
+units in one column, and it contains nothing that is computed from the data, not even a
+hash. An entry is written under a lock and synced to the disk before anything is
+sampled, and the entry remains even if the release fails later.
 
-The losses of one unit add up, even if the releases limited its events differently. The
-losses of different units do not add up, because a release for single events, or for the
-values of another column, promises nothing about these units. If the limit is fixed
-beforehand, the sums of epsilon and delta are a valid guarantee even when each release
-is chosen by looking at the earlier ones. Tighter rules of composition need not be valid
-in that case.
+Losses for the same kind of unit add up, even if the releases limited the number of
+events per unit differently. Losses for different kinds of units cannot be added,
+because a release that protects single events, or the values of another column,
+guarantees nothing for the units in question. If the limit is fixed beforehand, the sums
+of epsilon and delta are a valid guarantee even if each release is chosen after looking
+at the earlier ones. Tighter composition theorems need not hold in that case.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_BYTES = 2**24  # the largest size of a JSON file that is read
 
 
 class Limit(NamedTuple):
-    """The most that all releases of a data set together may spend.
+    """The largest total loss that all releases of a data set may spend.
 
     Epsilon is above 0, and delta is in [0, 1).
     """
@@ -59,22 +59,22 @@ def spend(
     Parameters
     ----------
     file : str or path
-        The budget file. If it does not exist, it is made for this unit and this limit,
-        which must be given. A symbolic link is followed, so that its target is read,
-        locked and replaced.
+        The budget file. If it does not exist, it is created for this unit and this
+        limit, which must then be given. A symbolic link is followed, so its target is
+        read, locked and replaced.
     epsilon, delta : float, the loss of the release
-    unit : Unit, whose column must be the recorded one
-    limit : Limit, which must be the recorded one, or None for an existing file
+    unit : Unit, whose column must match the recorded one
+    limit : Limit, which must match the recorded one, or None if the file exists
     dry : bool
-        If true, nothing is recorded. The call only checks, for example before a long
-        count, that the release would not be refused.
+        If true, nothing is recorded. The call only checks that the release would not be
+        refused, for example before a long count.
 
     Raises
     ------
     ValueError
         If the release would exceed the limit, if the column or the limit differs from
         the recorded one, or if the file is not a budget file or has several names (hard
-        links). Nothing is recorded then.
+        links). In these cases, nothing is recorded.
     """
     loss = loss_limit("budget", epsilon, delta)
     if limit is not None:
@@ -113,14 +113,16 @@ def spend(
 
 
 def loss_limit(name: str, epsilon: Any, delta: Any) -> Limit:
-    """Return epsilon and delta as a Limit; raise ValueError if one is out of range."""
+    """Return epsilon and delta as a Limit; raise ValueError if either is out of
+    range."""
     epsilon = checks.scalar(f"{name}: epsilon", epsilon, 0.0, open_low=True)
     delta = checks.scalar(f"{name}: delta", delta, 0.0, 1.0, open_high=True)
     return Limit(epsilon, delta)
 
 
 def path_text(name: str, value: Any, what: str) -> str:
-    """Return a path as text; raise ValueError if no file or folder can be named so."""
+    """Return a path as text; raise ValueError if no file or folder can have this
+    name."""
     # a value that is not a path raises TypeError, and a lone surrogate the other error
     with suppress(TypeError, UnicodeEncodeError):
         encoded = os.fsencode(value)
@@ -161,16 +163,17 @@ def read_json(path: Path) -> Any:
 
 
 def _exact(number: float) -> Fraction:
-    """Return the value of a float's shortest decimal form; ten times 0.1 is then 1."""
+    """Return the exact value of a float's shortest decimal form; ten times 0.1 is then
+    1."""
     return Fraction(repr(number))
 
 
 def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], int]:
     """Return the checked contents of a budget file, and the file's mode.
 
-    If the file does not exist, they are those that the new file will have. Raises
-    ValueError if the file is not a budget file, if its column or its limit differs from
-    the given one, or if the file is new and no limit is given.
+    If the file does not exist, the contents and mode that the new file will have are
+    returned. Raises ValueError if the file is not a budget file, if its column or its
+    limit differs from the given one, or if the file is new and no limit is given.
     """
     if not path.exists():
         if limit is None:
@@ -226,7 +229,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file beside the budget file, and remove it at the end.
+    """Hold the lock of a file beside the budget file, and remove this file at the end.
 
     The lock belongs to an open file description, so other threads of this process have
     to wait as well as other processes.
@@ -253,7 +256,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(path: Path, book: dict[str, Any], mode: int) -> None:
-    """Replace the budget file, either whole or not at all.
+    """Replace the budget file atomically.
 
     When this function returns, the new file is on the disk and has the given mode.
     """

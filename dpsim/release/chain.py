@@ -1,12 +1,12 @@
 """The private Markov chain of a release, made from noisy counts of transitions.
 
-A release contains the noisy counts of the pairs of a support; the proofs of its privacy
-are in dpsim.release.noise. A declared support (all pairs, or a graph) is public, and
-each of its pairs has a noisy count, whether it occurs or not. When pairs are chosen
-privately, a pair that occurs is released if its noisy count reaches a threshold, which
-costs delta. Their labels are either declared or those of the released pairs. Everything
-else (the estimated chain, its error bars, walks) is computed from the noisy counts and
-from public arguments.
+A release contains noisy counts of the pairs in a support; dpsim.release.noise proves
+that it is private. A declared support (all pairs, or a graph) is public, and each of
+its pairs gets a noisy count, whether or not the pair occurs. When pairs are chosen
+privately, a pair that occurs is released if its noisy count reaches a threshold, and
+this choice costs delta. The labels are then either declared or taken from the released
+pairs. Everything else (the estimated chain, its error bars, walks) is computed from the
+noisy counts and from public arguments.
 """
 
 from __future__ import annotations
@@ -82,19 +82,20 @@ class PrivateChain:
 
     @cached_property
     def estimate(self) -> estimate.Estimate:
-        """The chain that is estimated from the noisy counts."""
+        """The chain estimated from the noisy counts."""
         return estimate.estimate_chain(self.support, self.noisy, self.noise)
 
     @property
     def empty(self) -> list[Any]:
-        """The labels of the rows that were filled for lack of usable counts."""
+        """The labels of the rows that were filled because they had no usable counts."""
         return [self.labels[i] for i in self.estimate.empty]
 
     @property
     def weak(self) -> list[Any]:
         """The labels of the rows whose totals may be noise.
 
-        The noisy total of such a row is at most three standard deviations of its noise.
+        The noisy total of such a row is at most three times the standard deviation of
+        the total's noise.
         """
         weak = estimate.weak_rows(self.support, self.noisy, self.noise)
         return [self.labels[i] for i in np.flatnonzero(weak)]
@@ -113,9 +114,9 @@ class PrivateChain:
 
     @property
     def matrix(self) -> pd.DataFrame | sparse.csr_array:
-        """The transition matrix, as a labelled DataFrame.
+        """The transition matrix, as a DataFrame with labels.
 
-        For more than 3,000 labels, it is a scipy.sparse csr array.
+        With more than 3,000 labels, it is a scipy.sparse csr array instead.
         """
         P = self.estimate.matrix
         if len(self.labels) > supports.MOST_LABELS:
@@ -133,9 +134,10 @@ class PrivateChain:
         return classes(self.estimate.matrix)
 
     def stationary(self) -> pd.Series:
-        """Return the stationary distribution by label, which is 0 on transient states.
+        """Return the stationary distribution by label, with 0 for each transient state.
 
-        Raises ValueError if it is not unique or if the release has no labels.
+        Raises ValueError if the distribution is not unique or if the release has no
+        labels.
         """
         if not self.labels:
             raise ValueError(_NO_LABELS)
@@ -153,8 +155,8 @@ class PrivateChain:
     def departures(self) -> Array:
         """Return the shares of the events that begin in each state (n,).
 
-        They are computed from the noisy counts. If no row has a positive noisy total,
-        all shares are equal.
+        The shares are computed from the noisy counts. If no row has a positive noisy
+        total, all shares are equal.
         """
         totals = estimate.row_sums(self.noisy.astype(float), self.support)
         weights = np.maximum(totals, 0.0)
@@ -163,9 +165,10 @@ class PrivateChain:
         return weights / weights.sum()
 
     def named(self, places: Integers) -> pd.Series:
-        """Return the labels of the states at these places.
+        """Return the labels of the states at these positions.
 
-        They are integers if all labels of the chain are integers, and otherwise text.
+        The labels are integers if all labels of the chain are integers, and otherwise
+        text.
         """
         labels = pd.Series(self.labels, dtype=None if self.labels else str)
         return labels.iloc[np.asarray(places, dtype=np.int64)].reset_index(drop=True)
@@ -180,7 +183,7 @@ class PrivateChain:
     ) -> list[Any]:
         """Return a random walk of n steps as a list of n + 1 labels.
 
-        start: the first label. With None, it is sampled from `departures`.
+        start: the first label; if None, it is sampled from `departures`.
         """
         generator = checks.generator(rng)
         if not self.labels:
@@ -226,13 +229,13 @@ class PrivateChain:
     def intervals(
         self, of: str = "stationary", *, level: float = 0.9, target: str = "table"
     ) -> pd.DataFrame:
-        """Return error bars, which are computed from the release and cost no privacy.
+        """Return error bars, which are computed from the release at no cost in privacy.
 
-        They describe the counts after any limit on a unit's events;
-        dpsim.release.intervals has the formulas. For the stationary distribution,
+        They describe the counts that remain after any limit on a unit's events;
+        dpsim.release.intervals gives the formulas. For the stationary distribution,
         ValueError is raised if the noise is large. The level refers to all releases of
         a table, including those for which ValueError is raised: for each state, at most
-        a share of about 1 - level of them have an interval that does not contain the
+        a fraction of about 1 - level of these releases have an interval that misses the
         state's value. If ValueError is raised for nearly all releases, most of the few
         intervals that are returned miss the value.
 
@@ -240,12 +243,12 @@ class PrivateChain:
         ----------
         of : str
             "stationary" for the stationary distribution, "probabilities" for each
-            transition probability, or "counts" for each count. Pairs chosen privately
-            have error bars only for counts.
+            transition probability, or "counts" for each count. For pairs chosen
+            privately, only the counts have error bars.
         level : float in (0, 1)
         target : str
             "table" for the chain of the table's own counts, or "process" for the
-            process from which the table is a sample.
+            process of which the table is a sample.
         """
         return intervals.intervals(self, of, level, target)
 
@@ -260,7 +263,7 @@ def release_chain(
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> PrivateChain:
-    """Return a private chain made from counts, with (epsilon, delta) in total per unit.
+    """Return a Markov chain that is (epsilon, delta)-differentially private per unit.
 
     The chain and its statement may be published unless `rng` is given. `privatize`
     counts, releases and writes in one call.
@@ -273,17 +276,18 @@ def release_chain(
     epsilon : float from 1e-6 to 1e6
     delta : float in [0, 1), which is spent only if pairs are chosen privately
     support : Support or PrivatePairs
-        The support from `all_pairs`, `declared_graph` or `private_pairs`. With None,
-        the pairs are chosen privately, and the labels are those of the released pairs.
+        A support from `all_pairs` or `declared_graph`, or a request from
+        `private_pairs`. If None, the pairs are chosen privately, and the labels are
+        those of the released pairs.
     budget : str or path
         The file in which the release is recorded before anything is sampled
         (dpsim.release.budget).
     limit : Limit
-        The most that all releases of the data may spend. It is needed if the budget
-        file does not exist yet.
+        The largest total loss that all releases of the data may spend. A limit is
+        needed if the budget file does not exist yet.
     rng : Generator or int, optional
         A generator or a seed for a simulation, which spends nothing and must not be
-        published. A real release has None.
+        published. For a real release, leave it None.
 
     Examples
     --------
@@ -322,7 +326,7 @@ def release_chain(
 def losses(
     epsilon: float, delta: float, unit: Unit, support: Any
 ) -> tuple[Noise, int | None, float]:
-    """Return the noise of a release, the threshold of its pairs, and the delta spent.
+    """Return the noise of a release, the threshold for its pairs, and the delta spent.
 
     With a declared support, the threshold is None and the delta is 0.
     """
@@ -346,7 +350,7 @@ def losses(
 def _noisy(
     numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
 ) -> Integers:
-    """Return the counts, each cut to at most `LARGEST_COUNT`, with noise added."""
+    """Return the counts, each clipped at `LARGEST_COUNT`, with noise added."""
     numbers = np.minimum(numbers, draws.LARGEST_COUNT)
     return draws.noisy_counts(numbers, noise, generator, events=unit.events)
 
@@ -360,7 +364,7 @@ def _private_pairs(
 ) -> tuple[Support, Integers]:
     """Return the pairs that pass the threshold, and their noisy counts.
 
-    The pairs are a support, and the counts are in its order.
+    The pairs are returned as a support, and the counts in the order of its pairs.
     """
     labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)

@@ -30,28 +30,29 @@ from dpsim.release.unit import Unit, unit_of
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
-    """The columns of a table, the unit to protect, and what is public without the data.
+    """The columns of a table, the unit to protect, and the labels or pairs declared
+    public.
 
-    Without categories and without a graph, the pairs are chosen privately among all
-    pairs that occur.
+    If neither categories nor a graph is given, the pairs are chosen privately from all
+    that occur.
 
     Parameters
     ----------
     origin, destination, count : str
         The columns of a table in which each row is one event, or `count` events.
     trajectory : str
-        "USER,TIME,PLACE", the columns of a table in which each row is a visit. It is
-        given in place of the three columns above, and the unit is USER.
+        "USER,TIME,PLACE", the columns of a table in which each row is a visit. This
+        argument is given instead of the three above, and the unit is USER.
     time_format, max_gap : str, only with a trajectory, as in `count_trajectories`
     categories : sequence, str or path
-        The labels of the states that may occur, or a text file with one label in each
-        line.
+        The labels of the states that may occur, or a text file with one label per line.
     graph : DataFrame, str or path
         The transitions that may occur, as a table with the columns origin and
-        destination, or as the file of such a table.
+        destination, or as a file that contains such a table.
     pairs : str, only with categories
-        With "all" (the default), every pair of categories has a noisy count. With
-        "private", a pair has one only if it occurs and this count reaches a threshold.
+        With "all" (the default), every pair of categories gets a noisy count. With
+        "private", a pair gets one only if the pair occurs and the noisy count reaches a
+        threshold.
     unit : str
         The column that names the person, car or session to protect as a whole. With
         None, single events are protected.
@@ -105,7 +106,8 @@ class Options:
 
     @cached_property
     def visits(self) -> list[str]:
-        """The column names in `trajectory`, or an empty list without a trajectory."""
+        """The column names in `trajectory`, or an empty list if there is no
+        trajectory."""
         if self.trajectory is None:
             return []
         return [name.strip() for name in str(self.trajectory).split(",")]
@@ -121,7 +123,8 @@ class Options:
         return declare(self.categories, self.graph, self.pairs)
 
     def counts(self, source: Any) -> Counts:
-        """Return the counts of the transitions in a source, as in `sources.read`."""
+        """Return the transition counts of a source (anything that `sources.read`
+        accepts)."""
         if not self.visits:
             return count_transitions(
                 source,
@@ -188,8 +191,8 @@ def privatize(
         A new folder for the release. A second folder, output_OWNER_ONLY, is only for
         the owner of the data. With None, no files are written.
     tell : function
-        It is called with each line that only the owner of the data may read. These
-        lines say what was counted, and what was left out and why.
+        A function that is called with each line that only the owner of the data may
+        read. These lines say what was counted, and what was left out and why.
 
     Examples
     --------
@@ -268,8 +271,8 @@ def release_lines(
 ) -> list[str]:
     """Write a release, and return the lines that may be published.
 
-    `options` are the arguments of `Options`. With `check` true, the events are only
-    counted, and nothing is released. Each line that only the owner of the data may read
+    `options` are the arguments of `Options`. If `check` is true, the events are
+    counted, but nothing is released. Each line that only the owner of the data may read
     is passed to `tell`. If the release is refused, ValueError is raised and no files
     remain. On a system where files cannot be locked, ImportError is raised unless
     `check` is true.
@@ -324,7 +327,8 @@ def release_lines(
 
 
 def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) -> Counts:
-    """Return the counts, after telling the owner what was counted and left out."""
+    """Return the counts after telling the owner what was counted and what was left
+    out."""
     lines = ["for you only:"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
@@ -338,7 +342,8 @@ def _counts_aloud(source: Any, options: Options, tell: Callable[[str], None]) ->
 def plan_lines(
     *, epsilon: str, limits: str | None = None, **numbers: Any
 ) -> Iterator[str]:
-    """Yield the table of `planning.plan`, and then the meaning of its columns."""
+    """Yield the table that `planning.plan` returns, and then the meaning of its
+    columns."""
     epsilons = _numbers("epsilon", epsilon, float)
     kept = [] if limits is None else _numbers("limits", limits, int)
     table = planning.plan(epsilons=epsilons, limits=kept, **numbers)
@@ -347,7 +352,7 @@ def plan_lines(
 
 
 def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
-    """Return the numbers that an option lists with commas between them."""
+    """Return the numbers in an option's comma-separated list."""
     try:
         found = [kind(part) for part in text.split(",")]
     except ValueError:

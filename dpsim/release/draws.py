@@ -1,4 +1,5 @@
-"""Noisy counts, sampled exactly by OpenDP or, in a simulation, by numpy."""
+"""Noisy counts, sampled exactly by OpenDP or, in a simulation, approximately by
+numpy."""
 
 from __future__ import annotations
 
@@ -22,23 +23,24 @@ def noisy_counts(
     *,
     events: int = 1,
 ) -> Integers:
-    """Return the counts with independent noise added to each, which may be negative.
+    """Return the counts with independent noise added to each; the results may be
+    negative.
 
     Parameters
     ----------
     counts : (cells,) integers, each from 0 to 2^53
     noise : Noise
     rng : Generator, optional
-        A generator for a simulation. With None, the noise is sampled by OpenDP, and its
+        A generator for a simulation. If None, OpenDP samples the noise, whose
         distribution is exact because the scale is a rational number. The random bits
         come from OpenSSL's generator, whose key comes from the operating system (NIST
         SP 800-90A). Every thread has a generator of its own, so threads that sample at
         the same time share no state. Processes would not be faster than threads,
         because the sampler holds no lock while it samples
-        (tools/bench/results/release_scale.csv has the times).
+        (tools/bench/results/release_scale.csv lists the times).
     events : int
-        The most by which a unit may change the sum of the counts. If the loss that
-        OpenDP states for such a change is larger than the epsilon of the noise,
+        The largest change that one unit can make to the sum of the counts. If the loss
+        that OpenDP states for such a change is larger than the epsilon of the noise,
         ValueError is raised and nothing is sampled.
 
     Examples

@@ -1,29 +1,29 @@
-"""The estimate of a chain from noisy counts, which costs no further privacy.
+"""Estimates a chain from noisy counts, at no further cost in privacy.
 
-The rule is empirical Bayes (Robbins 1956). The distribution of a noisy count is known
-if the true count is given, so the noisy counts show which shares of the pairs have 0
-events, 1 event, and so on. Expectation-maximisation finds these shares on bins of
-counts, for each group of pairs whose noisy margins (the sums of row and column) lead
-one to expect similar counts. The shares of a group are shrunk towards those of the
-whole table.
+The rule is an empirical Bayes method (Robbins 1956). The distribution of a noisy count,
+given the true count, is known, so the noisy counts reveal what shares of the pairs have
+0 events, 1 event, and so on. Expectation-maximisation estimates these shares for bins
+of counts, separately in each group of pairs whose noisy margins (row and column sums)
+suggest similar counts. The shares in a group are shrunk towards those in the whole
+table.
 
-If the total of a row were known, the estimate with the least expected total variation
-distance would take, for every pair of the row, the posterior quantile at one common
-level, at which these quantiles add up to the total. If nothing were known about the
+If the total of a row were known, the estimate with the smallest expected total
+variation distance would consist of posterior quantiles, one for each pair in the row,
+all at the level at which they add up to the total. If nothing were known about the
 total, the posterior medians would be best. The estimate is half-way between the two,
-and the sum of the posterior means takes the place of the total.
+with the sum of the posterior means in place of the unknown total.
 
-If the noisy counts contain no more information than their margins, the estimate is the
-count that the margins lead one to expect. If the total of a row may be noise, and its
-noisy counts are at least twice as probable without any event, the row gets the other
-rows' shares of arrivals. For pairs chosen privately, and for a small support, the
-estimate is the noisy count, or 0 if that is negative.
+If the noisy counts contain no more information than their margins, each estimate is the
+count expected from the margins. If a row's total may be nothing but noise, and if the
+row's noisy counts are at least twice as probable when the row has no events, the row
+gets the other rows' shares of arrivals. For pairs chosen privately, and for a small
+support, the estimate is the noisy count, or 0 if the noisy count is negative.
 
-The rule was chosen on the first tables of tools/bench/estimates.py, before any user's
-data were seen. It is not the best rule for every table, and the tests show tables on
-which a simpler rule has a smaller error. tools/bench/results/estimates.md compares its
-errors with those of twelve other rules, both on the tables that were used for the
-choice and on others.
+The rule was chosen for its errors on the first tables in tools/bench/estimates.py,
+before any user's data were seen. It is not the best rule for every table, and the tests
+include tables on which a simpler rule has a smaller error.
+tools/bench/results/estimates.md compares its errors with those of twelve other rules,
+both on the tables that were used for the choice and on others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dpsim.release.noise import Noise
 from dpsim.release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
 COMMONEST = 10  # the number of destinations that a row without pairs is given
-WEAK = 3.0  # standard deviations up to which the total of a row may be noise
+WEAK = 3.0  # a row total of up to this many standard deviations may be noise
 LEAST_PAIRS = 400  # the least number of pairs for which RULE is used
 # the squared deviations from the margins must exceed those of noise by this many
 # standard deviations
@@ -47,8 +47,8 @@ EVIDENCE = 3.0
 RATIO = 5.0  # the ratio of the largest expected count in a group to the smallest
 GROWTH = 1.35  # the ratio of the counts in one bin to those in the bin before
 LEAN = 100.0  # the weight, in pairs, of the whole table's shares in a group
-STEPS = 200  # of expectation-maximisation; with more, the shares begin to fit the noise
-LEVELS = np.arange(1, 8) / 8  # of quantiles, which are linearly interpolated between
+STEPS = 200  # of expectation-maximisation; with more, the shares start to fit the noise
+LEVELS = np.arange(1, 8) / 8  # of quantiles; between them, quantiles are interpolated
 RULE = (
     "each count is half-way between its posterior median and the posterior quantile "
     "at one level for the whole row, at which the quantiles of the row add up to the "
@@ -73,7 +73,7 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     matrix : csr_array (n, n)
-        The transition matrix. A row without a pair has the entries of `EMPTY_RULE`.
+        The transition matrix. A row without pairs is filled by `EMPTY_RULE`.
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
     """
@@ -84,7 +84,7 @@ class Estimate(NamedTuple):
 
 
 def rule(support: Support) -> str:
-    """Return the rule, in words, by which a chain on this support is estimated."""
+    """Return, in words, the rule by which a chain on this support is estimated."""
     few = support.indices.size < LEAST_PAIRS
     if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
         return PLAIN_RULE
@@ -124,11 +124,11 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
 def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
     """Return the counts (pairs,) that are estimated by `RULE`.
 
-    If the noisy counts differ from the expected counts by no more than noise would, the
-    expected counts are returned.
+    If noise alone can explain how far the noisy counts are from the expected counts,
+    the expected counts are returned.
     """
     expected = expected_counts(support, noisy, noise)
-    # the square of noise with variance v has the mean v and at most the variance 5 v^2
+    # the square of noise with variance v has mean v and variance at most 5 v^2
     most = noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
     if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:
         return expected
@@ -144,9 +144,9 @@ def _posterior(
 ) -> tuple[Array, Array, Array]:
     """Return the mean, the quantiles and the evidence of each pair's true count.
 
-    The mean and the quantiles at `LEVELS` are those of its posterior distribution. The
-    evidence that the pair has an event is the logarithm of a ratio, the probability of
-    the noisy count under the prior divided by its probability without any event.
+    The mean and the quantiles (at `LEVELS`) are those of the posterior distribution.
+    The evidence that the pair has any events is the log of a ratio: the probability of
+    the noisy count under the prior, divided by its probability if the true count is 0.
     """
     # noisy counts that differ by less than a step are treated as equal
     step = max(1.0, noise.scale // 16.0)
@@ -185,7 +185,8 @@ def _posterior(
 
 
 def count_bins(most: float) -> tuple[Array, Array]:
-    """Return the first and the last count of each bin, up to at least the count `most`.
+    """Return the first and the last count in each bin; the bins reach at least to
+    `most`.
 
     Each count from 0 to 5 has a bin of its own.
     """
@@ -199,12 +200,12 @@ def count_bins(most: float) -> tuple[Array, Array]:
 def bin_likelihood(noisy: Array, bins: tuple[Array, Array], noise: Noise) -> Array:
     """Return the probability of each noisy count (row) for each bin (column).
 
-    The true count is uniformly distributed in the bin.
+    The true count is assumed to be uniformly distributed within the bin.
     """
     first, last = bins
     width = last - first + 1.0
     noisy = noisy[:, None]
-    # the noise is symmetric, so if it is negative, its absolute values are taken
+    # the noise is symmetric, so negative noise is replaced with its absolute value
     least = np.where(noisy < first, first - noisy, noisy - last)
     inside = np.exp(noise.log_tail(least)) - np.exp(noise.log_tail(least + width))
     return np.asarray(inside) / width
@@ -215,7 +216,7 @@ def bin_shares(
 ) -> Array:
     """Return the shares of the bins after `STEPS` steps of expectation-maximisation.
 
-    The first step begins with the shares `lean_on`, and in every step these shares have
+    The first step starts from the shares `lean_on`, and in every step these shares have
     the weight of `lean` additional pairs.
     """
     shares = lean_on = lean_on / lean_on.sum()
@@ -251,7 +252,7 @@ def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
-    """Return, for each pair, the count that its margins lead one to expect."""
+    """Return, for each pair, the count expected from its margins."""
     n = len(support.labels)
     rows = _margin(support.rows, counts, n, noise)
     columns = _margin(support.indices, counts, n, noise)
@@ -277,8 +278,8 @@ def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:
     """Return the transition matrix.
 
-    In the row of a state without any allowed pair, the `COMMONEST` destinations have
-    their shares of the arrivals.
+    The row of a state without allowed pairs gives the `COMMONEST` destinations
+    probabilities proportional to their arrivals.
     """
     n = len(support.labels)
     P = sparse.csr_array((probabilities, support.indices, support.indptr), shape=(n, n))

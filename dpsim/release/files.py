@@ -1,12 +1,12 @@
-"""The files of a release, which are written either all or not at all, and read back.
+"""Writes the files of a release, either all of them or none, and reads them back.
 
 One folder contains the files that may be published. A second folder beside it is only
 for the owner of the data; its mode is 0700, and the mode of the file in it is 0600. The
-files of the first folder, and their columns, types and order, depend on nothing but the
-released counts and public choices.
+files in the first folder, and their columns, types and order, depend only on the
+released counts and on public choices.
 
 Both folders are made before anything is spent. They are written inside a hidden folder
-of mode 0700 beside their final place, and they are moved to that place when they are
+of mode 0700 beside their final location, and they are moved there when they are
 complete. If a run is killed, its hidden folder is removed by the next run with the same
 output.
 """
@@ -44,14 +44,14 @@ STATEMENT = "statement.json"
 REPORT = "report.html"
 OWNER = "owner.json"
 ENDS = ("origin", "destination")
-LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and its noise is never so large
+LARGEST_NOISY_COUNT = 2**54  # a count is at most 2^53, and noise is never this large
 MOST_CHARACTERS = 1_000  # the largest length of a sentence in statement.json
-ROWS = 2**16  # rows of a table that are read at a time
+ROWS = 2**16  # rows of a table read at a time
 MOST_ROWS_OF_CSV = 1_000_000  # a table with more rows is written only as Parquet
 
 
 class Place(NamedTuple):
-    """The hidden folders of a release, and the places to which they are moved."""
+    """The hidden folders of a release, and the paths to which they are moved."""
 
     public: Path
     private: Path
@@ -59,7 +59,8 @@ class Place(NamedTuple):
     owner: Path
 
     def write(self, chain: PrivateChain, counts: Counts) -> None:
-        """Write the release and the owner's folder, and move both to their places."""
+        """Write the release and the owner's folder, and move both to their final
+        paths."""
         try:
             write_public(chain, self.public)
             facts = {
@@ -86,8 +87,9 @@ def prepare(
 ) -> Iterator[Place]:
     """Make the folders of a release before anything is spent, and yield their `Place`.
 
-    A folder that cannot be made would otherwise be noticed only after the loss is
-    recorded. When the block ends, everything that was not moved into place is removed.
+    Otherwise, a folder that cannot be made would be noticed only after the loss had
+    been recorded. When the block ends, everything that was not moved into place is
+    removed.
 
     output: a new or empty folder whose parent exists. The owner's folder is made beside
     it, as output_OWNER_ONLY.
@@ -141,7 +143,7 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
     """Return the release in a folder, which equals the release that was written.
 
     It is read from statement.json, states.parquet and counts.parquet. Raises ValueError
-    if one of them is missing or if they contradict each other.
+    if one of these files is missing or if they contradict each other.
 
     >>> import tempfile
     >>> from dpsim import release
@@ -183,7 +185,7 @@ def load_release(folder: str | os.PathLike[str]) -> PrivateChain:
 
 
 def _ordinary(file: Path) -> Path:
-    """Return an ordinary file; raise ValueError for any other.
+    """Return the file if it is an ordinary file; otherwise raise ValueError.
 
     Reading a pipe or a device might never end.
     """
@@ -195,7 +197,7 @@ def _ordinary(file: Path) -> Path:
 def _labels(file: Path) -> pd.Index:
     """Return the labels in states.parquet.
 
-    Raises ValueError as soon as a label has been read twice.
+    Raises ValueError as soon as a label occurs a second time.
     """
     labels: dict[Any, None] = {}
     with pa.parquet.ParquetFile(_ordinary(file)) as table:
@@ -254,7 +256,7 @@ def _pairs(
 
 
 def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield the named columns, some rows at a time.
+    """Yield the named columns, one batch of rows at a time.
 
     Raises ValueError unless each of them is int64 or text and has no missing values.
     """
@@ -280,7 +282,7 @@ def _parts(table: pa.parquet.ParquetFile, names: list[str]) -> Iterator[pd.DataF
 
 
 def _check(facts: dict[str, Any]) -> None:
-    """Raise ValueError if a fact has the wrong type or is out of its range.
+    """Raise ValueError if a fact has the wrong type or is out of range.
 
     The message names the field and its value.
     """
@@ -329,7 +331,7 @@ def _need(holds: bool, rule: str, value: Any) -> None:
 
 
 def _refuse(rule: str, found: Any) -> None:
-    """Raise ValueError if anything was found that breaks the rule.
+    """Raise ValueError if anything that breaks the rule was found.
 
     The message shows the first such thing.
     """
@@ -341,9 +343,9 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
     """Write the tables counts, chain and states, the statement and the report.
 
     The tables are written as Parquet and, unless they are very large, as csv. Every
-    file of a simulation says that it is a simulation; the tables say so in a column
-    `note`. Labels are written unchanged, so a spreadsheet may take a label such as
-    "=A1" in a csv file for a formula.
+    file of a simulation says that it is one; the tables say so in a column `note`.
+    Labels are written unchanged, so a spreadsheet may mistake a label such as "=A1" in
+    a csv file for a formula.
     """
     bars = report.stationary(chain)
     frames = {
@@ -367,7 +369,7 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
 def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     """Return the table of states.
 
-    The stationary probabilities are empty if the stationary distribution is not unique.
+    If the stationary distribution is not unique, its column is left empty.
     """
     places = np.arange(len(chain.labels))
     states = pd.DataFrame(

@@ -1,38 +1,37 @@
 """Error bars, computed from the released counts and the known noise distribution.
 
 They cost no privacy. There are two targets. The target "table" is the chain of the
-table's own counts, for which noise is the only error. The target "process" is the chain
-behind the table; the table is a sample of its transitions, and this sampling adds a
-second error. The variances come from the delta method. Let y be the signed noisy
-counts, M_i their sum in row i over its d_i pairs, P = y / M, and v the variance of the
-noise. The variances are:
+table's own counts, for which noise is the only source of error. The target "process" is
+the chain behind the table; the table is a sample of that chain's transitions, so
+sampling is a second source of error. Let y be the noisy counts with their signs, let
+M_i be their sum over the d_i pairs of row i, let P = y / M, and let v be the variance
+of the noise. By the delta method, the variances are
 
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
   stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1
   V_ik                     v sum_j (Z_jk - (P Z)_ik)^2 / M_i^2 + Var_i(Z_k) / M_i
 
-V_ik is the variance of (change of P) Z, and Var_i is the variance under row i. The
-second terms (those without v) are added only for the process. Each interval is cut to
-the possible values, and it is widened, if necessary, so that it contains the point
-estimate.
+V_ik is the variance of row i, column k of (change of P) Z, and Var_i is the variance
+under the distribution in row i. The second terms (those without v) are added only for
+the process. Each interval is clipped to the range of possible values and, if necessary,
+widened to contain the point estimate.
 
-If the noisy total of a row is at most three standard deviations of its noise
-(`PrivateChain.weak`), each of the row's probabilities has the interval [0, 1]. To first
-order, the stationary distribution is linear in the counts, and the size of the second
-order follows from the same V. If the second order is more than SECOND times the first
-for any state, ValueError is raised, because in tests such intervals had less than their
-stated coverage. Whether it is raised depends on the noisy counts. Therefore the level
-refers to all releases of a table, including those for which it is raised: for each
-state, at most a share of about 1 - level of them have an interval that does not contain
-the state's value. If it is raised for nearly all releases, most of the few intervals
-that are returned miss the value.
+If the noisy total of a row is at most three times the standard deviation of the total's
+noise (`PrivateChain.weak`), each of the row's probabilities gets the interval [0, 1].
+To first order, the stationary distribution is linear in the counts, and the size of the
+second-order term follows from the same V. If this term is more than SECOND times the
+first-order term for any state, ValueError is raised, because in tests such intervals
+had less than their stated coverage. Whether the error is raised depends on the noisy
+counts. Therefore the level refers to all releases of a table, including those for which
+the error is raised: for each state, at most a fraction of about 1 - level of these
+releases have an interval that misses the state's value. If the error is raised for
+nearly all releases, most of the few intervals that are returned miss the value.
 
 Pairs that are chosen privately have passed a threshold, so their noisy counts are too
-large on average. The interval of such a count comes from the distribution of the noise
-under the condition that the count passed, by inverting its two tails. A quantity that
-depends on several such counts is biased, because the pairs that did not pass are
-missing from it. The error bars here do not correct this bias, so ValueError is raised
-for such a quantity.
+large on average. The interval for such a count comes from inverting the two tails of
+the noise distribution, conditional on the count having passed. A quantity that depends
+on several such counts is biased, because the pairs that did not pass are missing. The
+error bars here do not correct this bias, so ValueError is raised for such a quantity.
 """
 
 from __future__ import annotations
@@ -79,9 +78,10 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
 
 
 def count_intervals(chain: Any, level: float) -> pd.DataFrame:
-    """Return the noisy counts with the columns low and high.
+    """Return the noisy counts with added columns low and high.
 
-    They bound the true count of each pair; the level holds for each pair separately.
+    These columns bound the true count of each pair; the level holds for each pair
+    separately.
     """
     threshold = chain.statement["threshold"]
     if threshold is None:
@@ -94,9 +94,9 @@ def count_intervals(chain: Any, level: float) -> pd.DataFrame:
 
 
 def half_width(noise: Noise, level: float) -> int:
-    """Return the least integer that a count's noise rarely exceeds.
+    """Return the smallest integer that the absolute noise of a count rarely exceeds.
 
-    The absolute noise exceeds it with probability at most 1 - level.
+    The noise exceeds this integer with probability at most 1 - level.
     """
     most = math.log((1.0 - level) / 2.0)
     return bisect.bisect_left(
@@ -118,11 +118,11 @@ def conditional_interval(
     share = math.log(0.5 * (1.0 - level))
 
     def upper(c: Integers) -> Array:
-        """Return log P(Y >= y | Y >= threshold), which rises with c."""
+        """Return log P(Y >= y | Y >= threshold), which increases with c."""
         return np.asarray(noise.log_tail(seen - c) - noise.log_tail(threshold - c))
 
     def lower(c: Integers) -> Array:
-        """Return log P(Y <= y | Y >= threshold), which falls with c."""
+        """Return log P(Y <= y | Y >= threshold), which decreases with c."""
         above = noise.log_tail(seen + 1 - c) - noise.log_tail(threshold - c)
         return np.log(np.maximum(-np.expm1(np.minimum(above, 0.0)), 1e-300))
 
@@ -136,9 +136,9 @@ def conditional_interval(
 
 
 def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
-    """Return the columns origin, destination, probability, low and high.
+    """Return a table with the columns origin, destination, probability, low and high.
 
-    The table has a row for each pair of the support.
+    It has a row for each pair in the support.
     """
     noise = chain.noise
     support = chain.support
@@ -151,7 +151,7 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
     if target == "process":
         events = np.maximum(counts, 0.0) + PSEUDO_EVENTS
         variance = variance + events * np.clip(1.0 - p, 0.0, 1.0)
-    # the noise of a single count has longer tails than the normal distribution
+    # the noise of a single count has heavier tails than the normal distribution
     alone = 0.0
     if noise.variance:
         alone = -math.log(1.0 - level) * noise.scale / math.sqrt(noise.variance)
@@ -166,7 +166,7 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
 def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     """Return the columns stationary, low and high by label.
 
-    Raises ValueError unless the second order is small compared with the first.
+    Raises ValueError unless the second-order term is small compared with the first.
     """
     n = len(chain.labels)
     support = chain.support
@@ -212,9 +212,10 @@ _REFUSED = (
 
 
 def _cut(table: pd.DataFrame, low: Array, high: Array) -> pd.DataFrame:
-    """Return the table with an interval for each value in its last column.
+    """Return the table with an interval added in each row, in the columns low and high.
 
-    The intervals are cut to [0, 1] and widened to contain these values.
+    The interval is clipped to [0, 1] and widened to contain the value in the table's
+    last column.
     """
     point = table.iloc[:, -1].to_numpy()
     table["low"] = np.minimum(np.clip(low, 0.0, 1.0), point)

@@ -1,7 +1,7 @@
-"""Labels of states as words, and texts made safe to show.
+"""The labels of states as words, and text that is safe to display.
 
-Each value is converted by itself, so that no row of a table changes how another row is
-read.
+Each value is converted independently of the others, so no row of a table affects how
+another row is read.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import pandas as pd
 from dpsim.checks import Integers
 from dpsim.files import WHOLE_TEXT
 
-# TRIM is not used, because with Spark, Ibis 12 takes "v" and "f" for blanks
+# TRIM is not used, because Ibis 12 on Spark treats "v" and "f" as blanks
 AROUND = r"^[ \t\r\n]+|[ \t\r\n]+$"
 # the characters shown come from both ends, because labels may differ only at one end
 MOST_OF_A_LABEL = 22
-MOST_OF_A_NAME = 80  # characters that are shown of the name of a column
+MOST_OF_A_NAME = 80  # how many characters of a column's name are shown
 
 
 def whole_word(value: Any) -> str | None:
     """Return the word that a release uses for a value, or None for a missing value.
 
-    Text (without the blanks around it), whole numbers, booleans and dates become words;
-    the text 97.0 becomes 97. Any other value counts as missing, and so does text that
-    cannot be encoded.
+    Text (without leading and trailing blanks), whole numbers, booleans and dates become
+    words; the text 97.0 becomes 97. Any other value counts as missing, as does text
+    that cannot be encoded.
 
     >>> values = (97, "97.0", "007", " a ", True, date(2025, 3, 1), 1.5, " ", None)
     >>> [whole_word(value) for value in values]
@@ -86,7 +86,7 @@ def distinct_labels(name: str, labels: Sequence[Any]) -> list[Any]:
 
 
 def labels_of_words(words: Sequence[str]) -> list[Any]:
-    """Return the words of a public file, as integers if every word is an integer.
+    """Return the words in a public file, as integers if every word is an integer.
 
     >>> labels_of_words(["1", "20"]), labels_of_words(["1", "x"])
     ([1, 20], ['1', 'x'])
@@ -98,9 +98,9 @@ def labels_of_words(words: Sequence[str]) -> list[Any]:
 
 
 def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
-    """Return the place of each value among distinct labels, counted from 0.
+    """Return the position of each value in a list of distinct labels, counted from 0.
 
-    A value that is not a label has the place -1. Values and labels are compared as
+    A value that is not a label gets position -1. Values and labels are compared as
     words.
 
     >>> positions(pd.Series(["b", "a", "z"]), ["a", "b"])
@@ -139,10 +139,10 @@ def first_labels(labels: Sequence[Any]) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text in which characters that cannot be seen are replaced by codes.
+    """Return a text in which invisible characters are replaced with their codes.
 
-    These are control characters, format characters, unassigned or private characters,
-    separators of lines and paragraphs, and lone surrogates.
+    These are control characters, format characters, unassigned or private-use
+    characters, line and paragraph separators, and lone surrogates.
     """
     hidden = ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
     codes = (mark.encode("unicode_escape", "surrogatepass").decode() for mark in text)

@@ -1,27 +1,29 @@
 """Discrete Laplace noise and the threshold of private pairs, with proofs of privacy.
 
 Neighbouring tables differ in one unit. The unit has at most M events, so it changes the
-counts by an integer vector v >= 0 with |v|_1 <= M. If each count has independent noise
-z with P(z) proportional to e^(-|z| / s), the release of the noisy counts therefore
-satisfies epsilon = M / s.
+counts by an integer vector v >= 0 with |v|_1 <= M. If independent noise z with P(z)
+proportional to e^(-|z| / s) is added to each count, the release of the noisy counts is
+therefore epsilon-differentially private with epsilon = M / s.
 
 Private pairs. A pair is released if its count is above 0 and its noisy count is at
 least tau. Let the table x contain a unit that its neighbour y lacks, and let X and Y be
-their outputs. A pair that occurs only in x passes the threshold with probability T(tau
-- v), where T(u) = P(z >= u) is the tail of the noise and v is the pair's number of
-events. Let delta be a bound on the sum of these probabilities. Let A be the output for
-the other pairs of x, for which the noise satisfies epsilon. For every set S of outputs,
-P(X in S) <= delta + P(A in S) <= delta + e^epsilon P(Y in S). In the other direction,
-P(X in S) >= (1 - delta) P(A in S) because the noises are independent, and therefore (1
-- delta) P(Y in S) <= e^epsilon P(X in S). Both directions together give (epsilon,
-delta).
+the mechanism's outputs on x and y. A pair that occurs only in x passes the threshold
+with probability T(tau - v), where T(u) = P(z >= u) is the tail of the noise and v is
+the pair's number of events. Let delta be an upper bound on the sum of these
+probabilities. Let A be the output for the other pairs of x, whose noise makes it
+epsilon-differentially private. For every set S of outputs, P(X in S) <= delta + P(A in
+S) <= delta + e^epsilon P(Y in S). In the other direction, P(X in S) >= (1 - delta) P(A
+in S) because the noise is independent across pairs, and therefore (1 - delta) P(Y in S)
+<= e^epsilon P(X in S). Together, the two directions give (epsilon, delta)-differential
+privacy.
 
 The bound on the sum. T(u) is convex at integers u >= 0, because the probabilities of
-the noise fall there. For a given number of pairs, the sum of T(tau - v_i) over v_i >= 1
-with sum v_i <= M is therefore largest if all v_i but one are 1. This largest sum is
-convex in the number of pairs, so its maximum has either one pair with M events or M
-pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for tau > M. It does
-not matter in which rows the pairs are, because their noises are independent.
+the noise decrease there. For a given number of pairs, the sum of T(tau - v_i) over v_i
+>= 1 with sum v_i <= M is therefore largest if all v_i but one are 1. This largest sum
+is convex in the number of pairs, so its maximum is attained either by one pair with M
+events or by M pairs with one event each: delta <= max(T(tau - M), M T(tau - 1)) for tau
+> M. It does not matter which rows the pairs are in, because the noise is independent
+across pairs.
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ _UP = 1.0 + 1e-9  # a bound times this is certainly above the exact value
 
 
 class Noise(NamedTuple):
-    """The discrete Laplace noise that is independent in every count, and its epsilon.
+    """The discrete Laplace noise added independently to every count, and its epsilon.
 
     Attributes
     ----------
     scale : float
         The scale s in counts, with P(z) proportional to ``e^(-|z|/s)``. The noise is
-        sampled with exactly this double.
-    epsilon : float, the privacy loss of a unit, rounded up
+        sampled with exactly this double-precision number.
+    epsilon : float, the privacy loss for a unit, rounded up
 
     Examples
     --------
@@ -73,7 +75,7 @@ class Noise(NamedTuple):
     def log_tail(self, least: Any) -> Any:
         """Return log P(Z >= least) for integers.
 
-        Below 1, it is log(1 - P(Z >= 1 - least)), because Z is symmetric.
+        For `least` below 1, this is log(1 - P(Z >= 1 - least)), because Z is symmetric.
         """
         away = np.where(least >= 1, least, 1 - least)
         far = -away / self.scale - math.log1p(math.exp(-1.0 / self.scale))
@@ -81,10 +83,10 @@ class Noise(NamedTuple):
 
 
 def laplace_noise(epsilon: float, events: int = 1) -> Noise:
-    """Return the noise that gives units of at most `events` events the privacy epsilon.
+    """Return the noise that protects units of at most `events` events at level epsilon.
 
-    Epsilon is from 1e-6 to 1e6. The scale of the noise is the least double s for which
-    events / s <= epsilon in rational arithmetic.
+    Epsilon must be from 1e-6 to 1e6. The scale of the noise is the smallest
+    double-precision number s for which events / s <= epsilon in rational arithmetic.
 
     >>> laplace_noise(0.5, events=3).scale
     6.0
@@ -102,11 +104,11 @@ def laplace_noise(epsilon: float, events: int = 1) -> Noise:
 
 
 def pair_threshold(noise: Noise, events: int, delta: float) -> tuple[int, float]:
-    """Return the least threshold of private pairs that delta allows, and its own delta.
+    """Return the smallest threshold for private pairs that delta allows, and its delta.
 
     A pair that occurs is released if its noisy count is at least the threshold, which
     is larger than `events`. The given delta is in (0, 1), and the threshold's own delta
-    is at most as large.
+    is no larger than the given one.
 
     >>> threshold, spent = pair_threshold(laplace_noise(1.0), 1, 1e-6)
     >>> print(threshold, f"{spent:.1e}")
@@ -126,8 +128,8 @@ def pair_delta(noise: Noise, events: int, threshold: int) -> float:
     """Return the delta of a threshold above `events`, rounded up.
 
     It is max(T(threshold - events), events T(threshold - 1)), where T is the upper tail
-    of the noise. It bounds the probability that a pair is released although only one
-    unit has it.
+    of the noise. It is an upper bound on the probability that any pair that occurs for
+    only one unit is released.
 
     >>> print(f"{pair_delta(laplace_noise(1.0), 1, 15):.1e}")
     6.1e-07

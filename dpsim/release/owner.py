@@ -1,6 +1,7 @@
-"""What only the owner of the data may see: what was left out, and the release's error.
+"""Information for the data owner only: what was left out, and the release's error.
 
-Neither is private, because both are computed from the data without noise.
+Neither is differentially private, because both are computed from the data without
+noise.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ REASONS = {
 def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     """Return lines that say what was counted, what was left out and why.
 
-    They also name the declared states that never occur.
+    The lines also name the declared states that never occur.
 
     >>> import pandas as pd
     >>> from dpsim.release import all_pairs, count_transitions
@@ -67,17 +68,18 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
 
 
 def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
-    """Return the errors of a release against the whole table of its owner.
+    """Return the errors of a release, measured against the owner's whole table.
 
-    They are total variation distances from the chain of all events, before any limit on
-    a unit's events. For the rows, the mean over the events and the largest distance are
-    returned; a state that was not released counts as 1. For the stationary
-    distributions, the distance is returned, or the reason why they cannot be compared.
+    The errors are total variation distances from the chain of all events, before any
+    limit on a unit's events. For the rows, the mean distance over the events and the
+    largest distance are returned; the row of a state that was not released has distance
+    1. For the stationary distributions, their distance is returned, or the reason why
+    they cannot be compared.
     """
     own = counts.trips if counts.before is None else counts.before
     n = len(chain.labels)
     ends = [positions(own[name], chain.labels) for name in ("origin", "destination")]
-    # the states that were not released share the place n
+    # the states that were not released share position n
     places = tuple(np.where(end < 0, n, end) for end in ends)
     trips = own["trips"].to_numpy(float)
     table = sparse.coo_array((trips, places), shape=(n + 1, n + 1)).tocsr()

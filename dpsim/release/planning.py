@@ -53,8 +53,8 @@ def plan(
     persons : int, needed with limits
         The approximate number of persons (cars, sessions) to whom these events belong.
     limits : sequence of int
-        The largest numbers of events of a person that are kept. Without limits, the
-        unit is one event.
+        Limits on the number of events that are kept for each person. Without limits,
+        the unit is one event.
     delta : float in [0, 1)
     pairs : int, the number of pairs of a declared graph; None means all states^2 pairs
 
@@ -63,9 +63,9 @@ def plan(
     Both errors are those of an estimate that sets negative noisy counts to 0, so that
     ``x_j = max(c_j + Z_j, 0)`` in a row of d pairs and N events, and then normalises
     the row. The chain of a release with fewer than 400 pairs is estimated in this way.
-    With more pairs its error is usually smaller, but nothing is proven about it.
-    Neither error includes the events that a limit leaves out. If persons have unequal
-    numbers of events, a limit leaves out more events than is assumed here.
+    With more pairs, the error of the estimate is usually smaller, but no bound on it is
+    proven. Neither error includes the events that a limit leaves out. If persons have
+    unequal numbers of events, a limit leaves out more events than is assumed here.
 
     The bound. Let X be the sum of x. If X >= N, the error is the sum of ``(x_j / X -
     c_j / N)^+``, which is at most the sum of ``(x_j - c_j)^+ / N`` and so at most that
@@ -78,11 +78,12 @@ def plan(
 
     The expectation. If the counts of a row are larger than their noise, its error is
     half of ``sum |Z_j| / N`` to first order in ``Z / N``, apart from the sum of the
-    noise, which adds a share of order 1 / sqrt(d). If most counts are 0, the positive
-    noise in them moves a share ``b / (N + b)`` of the row to wrong pairs, where ``b = d
-    E|Z| / 2``. If all rows are alike, the error is about ``b / (N + b)`` in both cases.
-    N times this error is concave in N, so rows with different numbers of events have a
-    smaller mean error over events.
+    noise, which adds a share of order 1 / sqrt(d). If most counts are 0, their positive
+    noise moves a share ``b / (N + b)`` of the row's probability to the wrong pairs,
+    where ``b = d E|Z| / 2``. If all rows are alike, the error is about ``b / (N + b)``
+    in both cases. N times this error is concave in N, so if the rows have different
+    numbers of events, the mean error over events is smaller than if they had equal
+    numbers.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The report of a release, an HTML page that is made only from the release.
+"""The report of a release, an HTML page made from nothing but the release.
 
 Labels come from data, so the page shows each label only as text: markup is escaped,
-characters that are invisible or change the direction of writing are replaced by their
-codes, and long labels are shortened. (The tables have the full labels.)
+characters that are invisible or change the direction of writing are replaced with their
+codes, and long labels are shortened. (The tables contain the full labels.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpsim.release import intervals
 from dpsim.release.chain import PrivateChain
 from dpsim.release.labels import short_label, visible
 
-BARS = 15  # the number of rows of a picture
+BARS = 15  # the number of rows in a picture
 COVERAGE = 0.9  # the level of the error bars
 BLUE = "#0072B2"
 ORANGE = "#D55E00"
@@ -47,7 +47,8 @@ def page(chain: PrivateChain, bars: pd.DataFrame | None) -> str:
 
 
 def stationary(chain: PrivateChain) -> pd.DataFrame | None:
-    """Return the columns stationary, low and high by label; None without error bars."""
+    """Return the columns stationary, low and high by label, or None without error
+    bars."""
     try:
         return chain.intervals("stationary", level=COVERAGE)
     # whether the error is raised is public, because it follows from the release
@@ -94,7 +95,7 @@ def _figure(
 ) -> str:
     """Return a picture of horizontal bars with error bars and a caption.
 
-    Its text uses the fonts of the reader's own browser.
+    The text in the picture is set in the fonts of the reader's own browser.
     """
     figure = Figure(figsize=(7.2, 0.6 + 0.24 * len(values)), layout="constrained")
     axes = figure.subplots()
@@ -112,7 +113,7 @@ def _figure(
         matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "release"}),
         warnings.catch_warnings(),
     ):
-        # a label may have characters that matplotlib's own font lacks
+        # a label may contain characters that matplotlib's own font lacks
         warnings.simplefilter("ignore")
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     svg = stream.getvalue()

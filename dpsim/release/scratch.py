@@ -1,4 +1,4 @@
-"""The embedded DuckDB, and a private folder for what does not fit into its memory."""
+"""The embedded DuckDB, and a private folder for data that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PACKAGES = (
 
 @functools.cache  # slow to look up
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that make a release.
+    """Return the versions of Python and of the packages used to make a release.
 
     Raises ImportError if one of the packages is not installed.
     """
@@ -53,9 +53,9 @@ def connect() -> tuple[Any, Path]:
     """Return an Ibis connection to an embedded DuckDB, and the folder for its overflow.
 
     The folder has mode 0700. It is removed when the connection is garbage-collected or
-    the process ends, and if a run is killed, the next run removes its folder. A new
-    folder is locked before it gets the name that other runs look for, so that no run
-    removes a folder that is in use.
+    the process ends. If a run is killed, the next run removes the folder. A new folder
+    is locked before it gets the name that other runs look for, so that no run removes a
+    folder that is in use.
     """
     place = Path(tempfile.gettempdir()).resolve()
     for left in place.glob(f"{PREFIX}*"):
@@ -82,7 +82,7 @@ def connect() -> tuple[Any, Path]:
 def _lock(folder: Path) -> int | None:
     """Return a descriptor that holds the lock of a folder.
 
-    It is None if the folder is locked, belongs to another user or cannot be locked.
+    If the folder is locked, belongs to another user or cannot be locked, return None.
     """
     with suppress(OSError, ImportError):
         files.need_locks("sweeping what a killed run left")

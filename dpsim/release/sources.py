@@ -1,11 +1,11 @@
-"""User tables, read from text and Parquet files, folders, DataFrames and Ibis tables.
+"""Reads users' tables from text files, Parquet files, folders, DataFrames and Ibis.
 
 One row must not be able to change how the other rows are read. Therefore a column is
 read according to its type, and ValueError is raised for an unsupported type before any
-row is read. (In a text file every field is text.) Each value is then converted by
-itself, and a value that cannot be converted counts as missing, whatever the other
-values are. Rows are read as an Arrow stream, never by a database's own readers, and
-only what a query needs is kept in memory.
+row is read. (In a text file every field is text.) Each value is then converted on its
+own, and a value that cannot be converted counts as missing, whatever the other values
+are. Rows are read as an Arrow stream, never by a database's own readers, and only what
+a query needs is kept in memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpsim.release.scratch import ibis
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
 MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
-NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # a database's possible names of columns
+NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # names that a database's columns can have
 LABELS = ("text", "whole numbers", "booleans", "dates")
 NUMBERS = ("text", "whole numbers")
 
@@ -46,15 +46,15 @@ def read(
     Parameters
     ----------
     source : path, sequence of paths, DataFrame or Ibis table
-        Text files or Parquet files (`FORMATS`), or a folder of such files, or a
-        DataFrame of pandas, Polars or Arrow, or a table of an Ibis connection, for
-        example on a cluster. Names of files are taken literally, and a file that is
-        named twice counts once.
+        Text or Parquet files (`FORMATS`), a folder of such files, a pandas or Polars
+        DataFrame, an Arrow table, or a table of an Ibis connection, for example on a
+        cluster. File names are taken literally, and a file that is named twice is read
+        once.
     columns : mapping
-        The new name of each wanted column, with its name in the source.
+        The name in the source of each wanted column, keyed by the column's new name.
     how : mapping, optional
-        The functions that convert columns, by new name. Other columns are converted by
-        `words`.
+        The functions that convert columns, keyed by new name. All other columns are
+        converted by `words`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 def whole_numbers(values: Any) -> Any:
     """Return a column as whole numbers from 0 to `MOST_OF_A_ROW`.
 
-    A larger number is replaced by `MOST_OF_A_ROW`, and any other value by null.
+    A larger number is replaced with `MOST_OF_A_ROW`, and any other value with null.
     """
     digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
     return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
@@ -127,8 +127,7 @@ def whole_numbers(values: Any) -> Any:
 def fetch_table(table: Any) -> pd.DataFrame:
     """Return the result of a query.
 
-    Raises ValueError, with a message of one line, if the database cannot read the
-    source.
+    Raises ValueError, with a one-line message, if the database cannot read the source.
     """
     try:
         return table.to_pyarrow().to_pandas()
@@ -142,7 +141,8 @@ def fetch_table(table: Any) -> pd.DataFrame:
 def _read_files(
     named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
 ) -> list[tuple[Any, Sequence[str]]]:
-    """Return a table and the names of all its columns for each schema of the files.
+    """Return, for each schema among the files, a table and the names of all its
+    columns.
 
     Raises ValueError unless the files are all text or all Parquet.
     """
@@ -172,7 +172,7 @@ def _read_files(
 
 
 def found_files(paths: Sequence[str]) -> list[str]:
-    """Return the files that the paths name, directly or by a folder, each once.
+    """Return the files that the paths name, directly or through a folder, each once.
 
     Raises ValueError if a folder contains no file that can be read.
     """
@@ -191,12 +191,13 @@ def found_files(paths: Sequence[str]) -> list[str]:
 
 
 def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
-    """Yield the files of tables in a folder and its subfolders, in the order of names.
+    """Yield the table files in a folder and its subfolders, in the order of their
+    names.
 
     Links are followed, and each folder is visited once. Names that begin with a dot or
-    an underscore are left out. A folder that cannot be read raises OSError, and a link
-    that leads nowhere raises ValueError, because otherwise rows would be missing from
-    the counts and nobody would know.
+    an underscore are skipped. A folder that cannot be read raises OSError, and a broken
+    link raises ValueError, because otherwise rows would silently be missing from the
+    counts.
     """
     if _identity(folder) in visited:
         return
@@ -232,7 +233,7 @@ def ordinary(file: str) -> str:
 def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
     """Return Parquet files as an Arrow dataset.
 
-    Their names are not read as patterns or as addresses.
+    The file names are not interpreted as patterns or addresses.
     """
     return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
 
@@ -242,7 +243,7 @@ def _parquet_schema(
 ) -> tuple[pa.Schema, tuple[str, ...]]:
     """Return the types of the wanted columns, and the names of all columns.
 
-    Raises ValueError if they cannot be read.
+    Raises ValueError if the file is not a readable table.
     """
     try:
         schema = _parquet([file]).schema
@@ -263,9 +264,10 @@ def _reason(error: Exception) -> str:
 
 
 def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
-    """Return the wanted columns of a data frame as a table, and all its column names.
+    """Return the wanted columns of a data frame as a table, and the frame's column
+    names.
 
-    The table belongs to an embedded database.
+    The table is stored in an embedded database.
     """
     if hasattr(frame, "collect"):  # a lazy frame of Polars
         frame = frame.collect()
@@ -290,7 +292,7 @@ def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
         if of_pandas:
             frame = pa.table({name: _arrow(frame[name]) for name in wanted})
         chosen = frame.select(wanted)
-    except Exception as error:  # a type of column that Arrow does not have
+    except Exception as error:  # a column type that Arrow does not have
         raise ValueError(f"source: {_reason(error)}") from error
     return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
 
@@ -331,7 +333,7 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
         if value != kind:
             column = column.cast(value)
         casts[name] = column if to == value else column.cast(to)
-    # some MB at a time
+    # a few MB at a time
     scanner = dataset.scanner(
         casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
     )
@@ -341,8 +343,8 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:
     """Return the type to which Arrow casts a column, and SQL that converts each value.
 
-    The cast succeeds whatever the values are. The SQL gives null for a value that
-    cannot be converted, and it is "" for an unsupported type.
+    The cast succeeds whatever the values are. The SQL yields null for a value that
+    cannot be converted. For an unsupported type, "" is returned in place of the SQL.
     """
     of = pa.types
     if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
@@ -364,9 +366,9 @@ def _read_as(kind: pa.DataType) -> tuple[Any, str]:
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
-    """Return a table of DuckDB that is read from an Arrow stream.
+    """Return a DuckDB table that is read from an Arrow stream.
 
-    rows: SQL that selects rows from the stream, whose name is put in place of {}.
+    rows: SQL that selects rows from the stream; {} is replaced with the stream's name.
 
     fields: SQL for each column.
     """

@@ -1,4 +1,4 @@
-"""The statement of a release: the facts of statement.json, and plain sentences."""
+"""The statement of a release: the facts in statement.json, and plain sentences."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def in_words(chain: Any) -> str:
 def _of_the_long_run(chain: Any) -> list[str]:
     """Return sentences about the stationary distribution.
 
-    If there is none, they say why, and what would help.
+    If there is no unique one, the sentences say why, and what would help.
     """
     if not chain.labels:
         return []

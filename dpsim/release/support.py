@@ -26,7 +26,7 @@ KINDS = ALL_PAIRS, GRAPH, PRIVATE_PAIRS, PRIVATE_LABELS
 class Support(NamedTuple):
     """The labels of a release, and the pairs that have a noisy count.
 
-    Row i has the columns indices[indptr[i]:indptr[i + 1]], as in a sparse csr matrix.
+    Row i contains the columns indices[indptr[i]:indptr[i + 1]], as in a csr matrix.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Support(NamedTuple):
 
     @property
     def sizes(self) -> Integers:
-        """The number of destinations of each row."""
+        """The number of destinations in each row."""
         return np.diff(self.indptr)
 
     @property
@@ -54,17 +54,17 @@ class Support(NamedTuple):
 class PrivatePairs(NamedTuple):
     """A request to choose the pairs privately.
 
-    They are chosen among the declared labels, or with None among all labels that occur.
+    Both ends of a pair are among the declared labels, if `labels` is not None.
     """
 
     labels: tuple[Any, ...] | None
 
 
 def all_pairs(labels: Sequence[Any]) -> Support:
-    """Return the support that has all pairs of the given labels.
+    """Return the support that consists of all pairs of the given labels.
 
     The labels must be declared without looking at the data. Raises ValueError unless
-    there are 2 to 3,000 distinct ones.
+    there are 2 to 3,000 labels, all distinct.
     """
     listed = naming.distinct_labels("categories", labels)
     n = len(listed)
@@ -81,7 +81,7 @@ def all_pairs(labels: Sequence[Any]) -> Support:
 def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> Support:
     """Return the support of a public graph.
 
-    graph: a table with the columns origin and destination, with a row for each allowed
+    graph: a table with the columns origin and destination, and one row for each allowed
     transition.
 
     labels: the labels of the states, in the wanted order. With None, they are the
@@ -130,14 +130,14 @@ def declare(
     Parameters
     ----------
     categories : sequence, str or path
-        The labels, or a file with one label in each line and no header.
+        The labels, or a file with one label per line and no header.
     graph : DataFrame, str or path
-        A table of the possible pairs with the columns origin and destination, or the
-        file of such a table. If categories are given too, they are the labels of the
-        graph, in their order.
+        A table of the possible pairs with the columns origin and destination, or a file
+        that contains such a table. If categories are given too, they are the labels of
+        the graph, in the given order.
     pairs : str, only with categories and without a graph
-        With "all" (the default), every pair has a noisy count. With "private", only
-        pairs that occur often enough have one.
+        With "all" (the default), every pair gets a noisy count. With "private", only
+        pairs that occur often enough get one.
 
     Examples
     --------
@@ -220,9 +220,9 @@ def private_pairs(labels: Sequence[Any] | None = None) -> PrivatePairs:
 def from_pairs(
     labels: Sequence[Any], rows: Integers, columns: Integers, kind: str
 ) -> tuple[Support, Integers]:
-    """Return the support that contains the given pairs, and the order that sorts them.
+    """Return the support of the given pairs, and the permutation that sorts them.
 
-    The pairs must be distinct, and may come in any order.
+    The pairs must be distinct, but they may be in any order.
     """
     order = np.lexsort((columns, rows))
     indptr = np.searchsorted(rows[order], np.arange(len(labels) + 1))
@@ -230,7 +230,8 @@ def from_pairs(
 
 
 def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
-    """Return the counts of a declared support's pairs, and the other events' number."""
+    """Return the counts of a declared support's pairs, and the number of other
+    events."""
     trips = Counts(trips).trips  # raises ValueError for other tables
     n = len(support.labels)
     _, rows, columns, numbers = pair_counts(trips, support.labels)
@@ -248,8 +249,8 @@ def pair_counts(
 ) -> tuple[Any, Integers, Integers, Integers]:
     """Return the labels, and the rows, columns and counts of the pairs that occur.
 
-    The pairs are distinct. Without declared labels, the labels are words, and labels
-    that are the same word are one label.
+    The pairs are distinct. If no labels are declared, the labels are words, and labels
+    that become the same word are merged.
     """
     numbers = trips["trips"].to_numpy(np.int64)
     if labels is None:

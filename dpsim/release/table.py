@@ -2,9 +2,9 @@
 
 Ibis sends the query to an embedded DuckDB or to a cluster. The database groups the
 rows, so the memory needed is bounded by the database's limit and the number of distinct
-pairs, however many rows there are. Labels are words in a fixed order, unless integers
-are declared, so that a label never depends on other rows. A row that cannot be read is
-left out, and the other rows are still counted.
+pairs, however many rows there are. Unless integers are declared, labels are words in a
+fixed order, so a label never depends on other rows. A row that cannot be read is left
+out, and the other rows are still counted.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from dpsim.release.unit import EVENT, Unit, unit_of
 
 # the largest sum; a unit must have fewer events, because larger floats skip integers
 MOST_EVENTS = 2**53
-LIKE_COUNTS = ("trips", "count", "counts", "n")  # usual names of the column of counts
+LIKE_COUNTS = ("trips", "count", "counts", "n")  # common names for a column of counts
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each transition occurs, after the limit on a unit's events.
+    """The number of times each transition occurs, after the limit on a unit's events.
 
     These counts are not private.
 
     Parameters
     ----------
     trips : DataFrame
-        The columns origin, destination and trips, with a row for each pair that occurs.
+        A table with the columns origin, destination and trips, and one row for each
+        pair that occurs.
     unit : Unit
         The unit to protect. Adding or removing one unit changes the counts by at most
         `unit.events` in total.
     before : DataFrame
-        The trips before the limit on the events of a unit. The error of a release is
-        measured against them.
+        The trips before the limit on a unit's events. The error of a release is
+        measured against these trips.
     report : dict
-        The numbers of rows and events that were counted or, by reason, left out. They
-        are only for the owner of the table.
-    moves : bool, whether an event is the move of a unit from one visit to its next
+        The numbers of rows and events that were counted and, for each reason, that were
+        left out. These numbers are for the owner of the table only.
+    moves : bool, whether an event is a unit's move from one visit to the next
 
     Examples
     --------
@@ -88,36 +89,36 @@ def count_transitions(
 
     The pairs are sorted by origin and destination. The report counts the "rows" that
     were read, and among them the "damaged" lines, the rows with a "missing" origin,
-    destination or unit, and the rows without a valid "count". The other rows stand for
-    events, and the report counts the events "outside" the categories, the events
-    "truncated" because their unit has too many, and the events "kept".
+    destination or unit, and the rows without a valid "count". The other rows represent
+    events, of which the report counts those "outside" the categories, those "truncated"
+    because their unit has too many, and those "kept".
 
     Adding or removing a unit changes only the events of this unit. If a unit has N
-    events and only M may be kept, they are chosen by systematic sampling: the events
-    are laid out pair by pair in the order of a hash, and every (N / M)-th event is
-    kept, from a start that is computed from a hash of the unit. Every event is
-    therefore equally likely to be kept, and a row that stands for many events is never
-    expanded. A unit with 2^53 events or more is left out.
+    events but only M may be kept, the M events are chosen by systematic sampling: the
+    events are arranged pair by pair in the order of a hash, and every (N / M)-th event
+    is kept, starting at a point that is computed from a hash of the unit. Every event
+    is therefore equally likely to be kept, and a row that represents many events is
+    never expanded. A unit with 2^53 events or more is left out.
 
     Parameters
     ----------
     source : the table, as in `sources.read`
     origin, destination : str
-        The columns of the state that an event leaves, and of the state that it enters.
+        The columns with the state that an event leaves and the state that it enters.
     count : str, optional
-        The column that says for how many events a row stands. The number must be whole
-        and at least 0; rows with any other value are left out, and a value above 10^9
-        counts as 10^9. Without this column, each row is one event, and a warning is
-        given if there is a column called trips, count, counts or n.
+        The column with the number of events that a row represents. The number must be
+        whole and at least 0; rows with any other value are left out, and a value above
+        10^9 counts as 10^9. If None, each row is one event, and a warning is issued if
+        there is a column called trips, count, counts or n.
     categories : sequence, optional
         The states that may occur, declared without looking at the data. Events outside
-        them are left out. The result has the labels as they were declared, without
-        blanks at their ends; undeclared labels are words.
+        them are left out. The result contains the labels as declared, without leading
+        or trailing blanks; undeclared labels are words.
     unit : Unit or str
         The unit to protect, or the name of its column. At most `unit.events` events are
         kept for each value in this column.
     events : int
-        The largest number of events of a unit, if `unit` is the name of a column.
+        The largest number of events kept for a unit, if `unit` is the name of a column.
 
     Examples
     --------
@@ -154,29 +155,29 @@ def count_trajectories(
     max_gap: str | None = None,
     categories: Sequence[Any] | None = None,
 ) -> Counts:
-    """Return how often units move from one place to another, from a table of visits.
+    """Return how often units move between places, computed from a table of visits.
 
     The result is like that of `count_transitions`, but `moves` is true. The "rows" of
-    the report are visits. Visits with a "missing" unit, or without a "time" that can be
-    read, make no move. The report also counts the moves that are "late" because they
-    took longer than `max_gap`. Visits at the same time are put in the order of their
-    places. A visit without a place breaks a trajectory, because the moves to it and
-    from it have a "missing" end.
+    the report are visits. Visits with a "missing" unit, or without a readable "time",
+    produce no moves. The report also counts the moves that are "late" because they took
+    longer than `max_gap`. Visits at the same time are sorted by place. A visit without
+    a place breaks a trajectory, because the moves to and from this visit have a
+    "missing" end.
 
     Parameters
     ----------
     source, categories : as in `count_transitions`
     unit : Unit, or str with the number of `events`
-        The column of the person, car or session, and how many of its moves are kept. A
-        single visit cannot be the unit, because removing b from the visits a-b-c makes
-        the move a-c and so changes three counts.
-    time, place : str, the columns of the time of a visit and of its place
+        The column that names the person, car or session, and the number of moves that
+        are kept for each of them. A single visit cannot be the unit, because removing b
+        from the visits a-b-c creates the move a-c and so changes three counts.
+    time, place : str, the columns with the time and the place of a visit
     time_format : str
         The format of the times, as in `times.reader`. It is needed unless the column
         has timestamps, as in Parquet files and DataFrames.
     max_gap : str
-        The longest time between the two visits of a move: a number with s, min, h or d,
-        such as "30min".
+        The longest time between the two visits of a move: a number followed by s, min,
+        h or d, such as "30min".
 
     Examples
     --------
@@ -224,7 +225,8 @@ def count_trajectories(
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
-    """Warn if a column has a usual name for counts but is not the column of counts."""
+    """Warn if a column with a common name for counts was not given as the count
+    column."""
     found = [
         column
         for column in columns
@@ -243,8 +245,8 @@ def _counts(
 ) -> Counts:
     """Return the counts of a table of events.
 
-    The table has the columns origin, destination, number, reason and perhaps unit. The
-    reason says why a row is left out; it is null for the other rows.
+    The table has the columns origin, destination, number, reason and, optionally, unit.
+    The reason says why a row is left out; it is null for all other rows.
     """
     declared = None
     if categories is not None:
@@ -285,12 +287,13 @@ def _counts(
 
 
 def _total(numbers: Any) -> Any:
-    """Return a sum, cut to at most `MOST_EVENTS`, so that it never overflows."""
+    """Return a sum, clipped at `MOST_EVENTS` so that it never overflows."""
     return ibis.least(numbers.sum(), MOST_EVENTS).cast("int64")
 
 
 def _group(events: Any, declared: list[Any] | None) -> Any:
-    """Return the rows and events by reason and, if they are kept, by unit and pair."""
+    """Return the numbers of rows and events by reason and, for kept events, by unit and
+    pair."""
     ends = [
         name for name in ("origin", "destination", "unit") if name in events.columns
     ]
@@ -315,9 +318,9 @@ def _group(events: Any, declared: list[Any] | None) -> Any:
 
 
 def _truncate(grouped: Any, most: int) -> Any:
-    """Return the table with the number of events that are kept of each unit and pair.
+    """Return the table with the number of events that are kept for each unit and pair.
 
-    Of each unit, at most `most` events are kept in total.
+    In total, at most `most` events are kept for each unit.
     """
     # each hash has its own column, so that it is not computed again wherever it occurs
     order = _hash(grouped.unit, grouped.origin, grouped.destination)
@@ -335,7 +338,7 @@ def _truncate(grouped: Any, most: int) -> Any:
     def places(events: Any) -> Any:
         """Return how many sampling points lie among the unit's first `events` events.
 
-        The sampling points have equal distances.
+        The sampling points are equally spaced.
         """
         number = (events * float(most) / table.total - table.start).ceil()
         return ibis.greatest(0.0, ibis.least(float(most), number))

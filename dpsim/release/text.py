@@ -1,10 +1,10 @@
 """Text files (csv and tsv) as tables in which each line is a row.
 
-No row changes how another row is read. The header determines the delimiter. A field may
-be in quotes and may then contain delimiters; a quote inside it is doubled. A line break
-ends the row, even within quotes. A line that cannot be read as a row is left out, and
-the other lines are kept. This happens if the line is not UTF-8, has too many or too few
-fields, has a quote that is not closed, or has more than `MOST_BYTES` bytes.
+No row affects how another row is read. The header determines the delimiter. A quoted
+field may contain delimiters; a quote inside a quoted field is doubled. A line break
+ends the row, even within quotes. A line is left out if it is not valid UTF-8, has too
+many or too few fields, has an unclosed quote, or has more than `MOST_BYTES` bytes; the
+other lines are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DELIMITERS = ",;\t|"
 # the column that is true for a line that is not a row; no user's table has it
 DAMAGED = f"damaged {uuid.uuid4().hex}"
 MOST_BYTES = 10_000_000  # the largest number of bytes in a row
-_PART = 2**20  # bytes that are read at a time
+_PART = 2**20  # bytes read at a time
 UTF8 = (
     "is not UTF-8 text: save it as UTF-8 (for example with `iconv -f LATIN1 -t UTF-8 "
     "old.csv > new.csv`)"
@@ -32,7 +32,7 @@ UTF8 = (
 def _lines(file: str) -> Iterator[list[bytes]]:
     """Yield lists of the lines of a file, without their line ends.
 
-    The file may be gzipped. Raises ValueError if it is damaged or cannot be read.
+    The file may be gzipped. Raises ValueError if the file is damaged or cannot be read.
     """
     rest = b""
     try:
@@ -42,7 +42,7 @@ def _lines(file: str) -> Iterator[list[bytes]]:
                 read = rest + part
                 ends = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
                 yield read[:ends].splitlines()
-                # of an endless line, as much as shows that it is too long
+                # just enough of an endless line to show that it is too long
                 rest = read[ends:][: MOST_BYTES + 1]
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
@@ -62,8 +62,8 @@ def _body(file: str) -> Iterator[list[bytes]]:
 def header(file: str) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns.
 
-    They are read from the first line only. Raises ValueError if this line is not UTF-8
-    or does not name the columns.
+    Only the first line is read. Raises ValueError if this line is not valid UTF-8 or
+    does not name the columns.
     """
     try:
         line = next(filter(None, _lines(file)), [b""])[0].decode("utf-8-sig")
@@ -89,7 +89,7 @@ def header(file: str) -> tuple[str, tuple[str, ...]]:
 
 
 class _Lines:
-    """The lines of files without their headers, as an Arrow table that can be reread.
+    """The lines of files, without the headers, as an Arrow table that can be reread.
 
     Its only column is `line`.
     """

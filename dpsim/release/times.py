@@ -1,6 +1,6 @@
 """Times of visits, read in a declared format, and lengths of time.
 
-Each value is read by itself.
+Each value is read independently of the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 def reader(time_format: str | None) -> Callable[[Any], Any]:
     """Return a function that converts a column to timestamps.
 
-    The function gives null for a value that is not a time in this format. Raises
+    The function returns null for a value that is not a time in this format. Raises
     ValueError if there is no such format.
 
     time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a
@@ -37,7 +37,7 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
 
 
 def _moments(time_format: str | None, values: Any) -> Any:
-    """Return a column of timestamps, texts or numbers, converted to timestamps."""
+    """Return a column of timestamps, text or numbers as timestamps."""
     kind = values.type()
     if kind.is_timestamp():
         if kind.scale not in (None, 6):
@@ -53,13 +53,13 @@ def _moments(time_format: str | None, values: Any) -> Any:
     elif time_format in SCALES:
         written = values if kind.is_floating() else words(values, NUMBERS)
         number = SCALES[time_format] * written.try_cast("float64")
-        # so many microseconds after 1970, it is the year 9892
+        # this many microseconds after 1970 is the year 9892
         near = (number.abs() < 2.5e17).ifelse(number, None)
         whole = near.round().cast("int64")
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
         written = words(values, NUMBERS)
-        # years of more digits overflow in the cast
+        # years with more digits overflow in the cast
         dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)
         moments = dated.try_cast("timestamp('UTC')")
     elif values.get_backend().name == "duckdb":
@@ -70,7 +70,7 @@ def _moments(time_format: str | None, values: Any) -> Any:
             signature=(("string", "string"), "timestamp"),
         )
         written = words(values, NUMBERS)
-        # DuckDB takes infinity and epoch for times
+        # DuckDB accepts infinity and epoch as times
         dated = written.re_search("[0-9]").ifelse(written, None)
         moments = strptime(dated, time_format)
     else:
@@ -86,10 +86,10 @@ def _moments(time_format: str | None, values: Any) -> Any:
 
 
 def seconds(max_gap: str | None) -> float | None:
-    """Return the seconds in a length of time such as "30min", or None for None.
+    """Return the number of seconds in a time such as "30min", or None for None.
 
-    Raises ValueError unless the number is above 0, has the unit s, min, h or d, and
-    gives less than 10^10 seconds.
+    Raises ValueError unless the text is a positive number with the unit s, min, h or d,
+    and the time is less than 10^10 seconds.
 
     >>> seconds("90min"), seconds("1.5 h")
     (5400.0, 5400.0)

@@ -20,8 +20,8 @@ class Unit:
     Parameters
     ----------
     events : int from 1 to 10^6
-        The largest number of events of a unit that are counted, whichever pairs they
-        are on.
+        The largest number of events that are counted for a unit, over all pairs
+        together.
     column : str
         The column that names the unit of each event. With None, each event is its own
         unit.
@@ -67,7 +67,7 @@ EVENT = Unit()
 
 
 def unit_of(unit: Unit | str | None, events: int | None = None) -> Unit:
-    """Return a `Unit`, given as such or as a column and the largest number of events.
+    """Return a `Unit`, given as one or as a column and a largest number of events.
 
     >>> unit_of("card", 10), unit_of(None)
     (Unit(events=10, column='card'), Unit(events=1, column=None))

@@ -1,5 +1,5 @@
-"""Runs notebooks, each in its own process, with other parameters or over a grid of
-them."""
+"""Runs notebooks, each in its own process, also with other parameters or over a grid of
+parameter values."""
 
 import lazy_loader as _lazy
 

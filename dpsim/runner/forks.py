@@ -1,12 +1,13 @@
-"""The process from which the processes of notebooks are forked, after it has imported
-the shared libraries once.
+"""The process that imports the shared libraries once and from which each notebook's
+process is then forked.
 
-`dpsim run` starts this file with the modules to import. For each notebook, it sends one
-byte and two files through the socket that is this process's standard input: a socket
-from which the job is read and to which its progress is written, as lines of json, and a
-file for the standard error of the notebook. No part of dpsim is imported before a fork,
-so a notebook runs the sources that exist at that moment. When a notebook or the runner
-ends, all processes that the notebook has started are killed.
+`dpsim run` starts this file with the modules to import as arguments. For each notebook,
+the runner sends one byte and two open files through the socket that is this process's
+standard input. The first is a socket from which the job is read and to which its
+progress is written, both as lines of json; the second is a file for the notebook's
+standard error. No part of dpsim is imported before a fork, so a notebook runs the
+sources that exist at that moment. When a notebook or the runner ends, all processes
+that the notebook has started are killed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def serve() -> tuple[socket.socket, int]:
             return socket.socket(fileno=files[0]), files[1]
         for file in files:
             os.close(file)
-        # collects the process of another notebook if it has ended
+        # collects the process of an earlier notebook if that process has ended
         os.waitpid(-1, os.WNOHANG)
     with suppress(ChildProcessError):
         while True:
@@ -55,7 +56,7 @@ def kill(file: int, group: int) -> None:
 
 
 def mind(connection: socket.socket) -> None:
-    """Return in a new process, while the old process watches over it.
+    """Return in a new process, while the old process watches over the new one.
 
     When the new process or the runner ends, the old process kills the new one, together
     with all processes that it started, and reports the end to the runner.
@@ -129,12 +130,12 @@ def main() -> None:
     from dpsim.runner import worker
 
     events = connection.makefile("w")
-    connection.close()  # it stays open as long as the file
+    connection.close()  # the socket stays open as long as the file
     # otherwise the runner would wait for processes that a cell forks
     os.register_at_fork(after_in_child=events.close)
     worker.execute(job, events)
     if not left_open():
-        # IPython collects garbage at its exit, and would search every import
+        # IPython collects garbage when it exits, and would search every import
         gc.freeze()
         finished.append(True)
 

@@ -1,8 +1,8 @@
-"""Sweeps: runs of a notebook over a grid of parameters, here or on a Dask cluster, and
-one table of their numbers.
+"""Runs a notebook over a grid of parameters, locally or on a Dask cluster, and gathers
+the numbers of these runs in one table.
 
-Each point of the grid is an ordinary run below build/runs. If a sweep is interrupted,
-the same command continues with the points that are missing.
+Each point of the grid is an ordinary run, with its outputs below build/runs. If a sweep
+is interrupted, the same command continues with the missing points.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dpsim.runner.runs import Run, holds_owner_only, plan_runs
 from dpsim.runner.runs import run as run_here
 
 MOST_RUNS = 100_000
-"""The largest number of points of a grid. More points are surely a typing error."""
+"""The largest number of points in a grid. A larger number is surely a typing error."""
 
 LIKE = "seed=0:100 or zones=30,40 or, for lists, k=1,2/3,4"
-"""The forms of a grid, for messages."""
+"""Examples of grids, for messages."""
 
 
 def plan_grid(
@@ -47,7 +47,7 @@ def plan_grid(
         slashes, as in 1,2/3,4. For numbers, a:b or a:b:step means the integers from a
         to b - 1, in steps of 1 or `step`.
     fixed : iterable of (str, str)
-        Parameters with the same value at every point.
+        The names and values of parameters that are the same at every point.
     tell : callable
         ``tell(planned, points)`` is called after each point. Planning a point takes
         about 30 ms.
@@ -99,8 +99,7 @@ def _values(kind: str, text: str) -> list[str] | range:
 
 
 def numbers(folder: Path) -> pd.DataFrame:
-    """Return the numbers that a run recorded: its rows of the ledger, and its key
-    numbers.
+    """Return the numbers that a run recorded: its ledger rows and its key numbers.
 
     Parameters
     ----------
@@ -127,12 +126,12 @@ def numbers(folder: Path) -> pd.DataFrame:
 
 
 def gather(runs: list[Run]) -> Path:
-    """Return the path of a csv table of the numbers of a sweep, after writing it below
-    build/sweeps.
+    """Return the path of a csv table, below build/sweeps, to which the numbers of a
+    sweep have just been written.
 
     For each finished point and each number (see `numbers`), the table has a row with
     the parameters, id, value, standard_error and the folder of the run. If a run shows
-    data that are not public, only their owner can read the table.
+    nonpublic data, only the owner of these data can read the table.
 
     Parameters
     ----------
@@ -165,8 +164,8 @@ def run_on_cluster(
     ----------
     runs : list of Run
     address : str
-        The address of the scheduler, whose workers share the project's folder and have
-        the extra `dask`.
+        The address of the scheduler. Its workers must share the project's folder and
+        have the extra `dask` installed.
     tell : callable
         ``tell(run)`` is called when a run ends.
     """

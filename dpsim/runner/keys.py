@@ -1,4 +1,4 @@
-"""The key of a run, which is a hash of everything that decides its outputs."""
+"""The key of a run, which is a hash of everything that determines its outputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LIBRARIES = (
     "vl-convert-python",
 )
 """The libraries that notebooks or the package import, or that execute notebooks. The
-key also covers the libraries that these need."""
+key also covers the libraries on which these libraries depend."""
 
 APART = ("__main__.py", "cli.py", "runner")
 """The parts of the package that start a run and cannot change its numbers."""
@@ -49,7 +49,7 @@ LEDGER = ("papers.csv", "published.csv")
 """The tables in data/ of which a notebook reads only the rows of its paper."""
 
 UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
-"""The files in data/ that change no output: texts, answers for tests, and the checksums
+"""The files in data/ that affect no output: texts, answers for tests, and the checksums
 of tables that the key covers anyway."""
 
 Stamps = dict[str, tuple[int, int, int]]
@@ -71,8 +71,8 @@ def fingerprint(
       LEDGER.
 
     A stamp consists of inode, mtime and ctime. Because nobody can set the ctime, the
-    stamps show whether a file was changed and restored in the meantime. The tables of
-    LEDGER have no stamps, because the rows of another paper may change during a run.
+    stamps show whether a file was changed and then restored. The tables of LEDGER have
+    no stamps, because the rows of another paper may change during a run.
     """
     package = Path(__file__).parents[1]
     sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
@@ -114,7 +114,7 @@ def fingerprint(
 
 def _rows(name: str) -> list[dict[str, str]]:
     """Return the rows of LEDGER for the paper of a notebook, or all rows for a notebook
-    that reads the results of others."""
+    that reads the results of other notebooks."""
     papers, published = map(_table, LEDGER)
     if not paths.stage(name):
         papers = [paper for paper in papers if paper["notebook"] == name]

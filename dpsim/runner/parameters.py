@@ -1,7 +1,7 @@
-"""The parameters of notebooks: their types, defaults and comments, and values from the
-command line.
+"""The parameters of notebooks: their types, defaults and comments, and the values given
+on the command line.
 
-Each notebook states the ranges in its cell tagged `checks`.
+Each notebook states the allowed ranges in its cell tagged `checks`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Parameter:
 
     @property
     def may_name_a_file(self) -> bool:
-        """Whether its comment contains the word "file" or "folder"."""
+        """Whether the parameter's comment contains the word "file" or "folder"."""
         found = re.search(r"\b(file|folder)\b", self.help)
         return self.type == "str" and found is not None
 
@@ -139,11 +139,12 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
     `overrides` are names and values as written on the command line. The path of an
     existing file or folder becomes absolute, because the notebook runs in another
-    folder, but only if the comment of the parameter says "file" or "folder". Therefore
-    a column called `trips` is not taken for a folder `trips`.
+    folder, but only if the parameter's comment contains the word "file" or "folder".
+    Therefore a column called `trips` is not mistaken for a folder `trips`.
 
-    Raises ValueError for an unknown name (and suggests the nearest one), a wrong type
-    or a wrong range. To check the ranges, the notebook's cell tagged `checks` is run.
+    Raises ValueError for an unknown name (and suggests the nearest one), for a wrong
+    type, and for a value out of range. To check the ranges, the notebook's cell tagged
+    `checks` is run.
     """
     known = notebook_parameters(name)
     values: dict[str, Any] = {}
@@ -174,7 +175,7 @@ def resolve(name: str, overrides: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _cells_with_tag(name: str, tag: str) -> list[str]:
-    """Return the sources of those cells of a notebook that have a tag."""
+    """Return the sources of those cells of a notebook that have this tag."""
     return [
         cell["source"]
         for cell in load(name)["cells"]
@@ -183,7 +184,7 @@ def _cells_with_tag(name: str, tag: str) -> list[str]:
 
 
 def _check_known(kind: str, word: str, words: Collection[str]) -> None:
-    """Raise ValueError if a word is not known; its message suggests the nearest known
+    """Raise ValueError if a word is not known; the message suggests the nearest known
     word."""
     if word not in words:
         close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)

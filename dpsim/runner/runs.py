@@ -1,4 +1,4 @@
-"""Plans and runs notebooks: which of them must run, and where their outputs go once
+"""Decides which notebooks must run, runs them, and moves their outputs into place once
 they are complete."""
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ class Run:
     parameters : dict
         The overridden parameters.
     key : str
-        The hash of everything that decides the outputs.
+        The hash of everything that determines the outputs.
     output : Path
         The folder of the outputs.
     record : Path
-        The folder of the manifest and of the executed copy of the notebook.
+        The folder that contains the manifest and the executed copy of the notebook.
     status : str
-        "planned", "waiting", "running" or "ended" (its process has ended), and in the
-        end "done" (the outputs are published), "unchanged" (the published outputs are
-        those that a run would make), "failed" or "interrupted" (the outputs of the
-        previous run are still there).
+        "planned", "waiting", "running" or "ended" (its process has ended), and finally
+        "done" (the outputs are published), "unchanged" (the published outputs are those
+        that a run would make), "failed" or "interrupted" (the outputs of the previous
+        run are still there).
     message : str
-        Why it failed, or what it waits for.
+        Why the run failed, or what it is waiting for.
     cell, cells : int
-        The number of the cell that runs, and the number of cells.
+        The number of the cell that is running, and the total number of cells.
     seconds, cpu_seconds, peak_mib : float
-        Time and memory of its process, without the imports before the first cell.
+        The time and memory used by the run's process, without the imports before the
+        first cell.
     """
 
     name: str
@@ -75,18 +76,18 @@ def plan_runs(
     overrides: Iterable[tuple[str, str]] = (),
     output: str | None = None,
 ) -> list[Run]:
-    """Return the planned runs in their order, without writing anything.
+    """Return the planned runs in the order of the names, without writing anything.
 
     Parameters
     ----------
     names : iterable of str
-        The notebooks; if there are none, all notebooks.
+        The notebooks; if no names are given, all notebooks.
     overrides : iterable of (str, str)
         Parameters and their values, as written on the command line.
     output : str, optional
-        The outputs go to <output>/<notebook>. If `output` is None, those of a run with
-        default parameters go to figures/<notebook>, and those of any other run to
-        build/runs/<notebook>/<key>.
+        The outputs go to <output>/<notebook>. If `output` is None, the outputs of a run
+        with default parameters go to figures/<notebook>, and those of any other run go
+        to build/runs/<notebook>/<key>.
 
     Examples
     --------
@@ -159,9 +160,9 @@ SHARED = (
     "geopandas",
     "pyogrio",
 )
-"""Libraries that nearly every notebook imports, which takes seconds. If several
-notebooks run, these libraries are imported only once, except on macOS, where they do
-not survive a fork."""
+"""Libraries that nearly every notebook imports, and that take seconds to import. If
+several notebooks run, these libraries are imported only once, except on macOS, where
+they do not survive a fork."""
 
 MOST_JOBS = 1024
 """The largest number of notebooks that may run at the same time."""
@@ -185,11 +186,11 @@ def run(
     runs : list of Run
         As `plan_runs` returns them.
     jobs : int, optional
-        How many notebooks run at the same time; None for the number of cores.
+        How many notebooks may run at the same time; None for the number of cores.
     force : bool
         Whether to run a notebook even if its outputs are current.
     tell : callable
-        ``tell(run)`` is called at every cell, wait and end.
+        ``tell(run)`` is called whenever a run reaches a cell, waits or ends.
     """
     workers = streams.cores()
     if jobs is not None:
@@ -221,8 +222,7 @@ async def _all(
 ) -> None:
     """Run one stage after the other, with `workers` notebooks at a time.
 
-    The first of the `heard` signals cancels this task, and further signals change
-    nothing.
+    The first of the `heard` signals cancels this task; further signals have no effect.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -278,8 +278,8 @@ async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
 async def _run(
     run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]
 ) -> None:
-    """Execute a notebook in a folder beside its output, which replaces the output when
-    it is complete.
+    """Execute a notebook in a folder beside its output. Once complete, this folder
+    replaces the output.
 
     If a file in the folder is only for the owner of the data, nobody else can read the
     folder, and it is not published in figures/.
@@ -296,7 +296,7 @@ async def _run(
     staging.mkdir(parents=True)
     mode = stat.S_IMODE(staging.stat().st_mode)
     with suppress(PermissionError):  # on a file system without modes
-        # nobody else can read it before it is known to show nobody's data
+        # nobody else can read it until it is known to show no private data
         staging.chmod(mode & ~0o077)
     executed = staging / f"{run.name}.ipynb"
     try:
@@ -305,7 +305,7 @@ async def _run(
         if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             kept.parent.mkdir(parents=True, exist_ok=True)
-            executed.chmod(0o600)  # it may show somebody's data
+            executed.chmod(0o600)  # it may show private data
             shutil.move(executed, kept)
             raise ValueError(f"{run.message} (see {kept})")
         key, after = fingerprint(run.name, notebook, run.parameters)
@@ -329,7 +329,7 @@ async def _run(
 
 
 def _publish(run: Run, staging: Path, executed: Path) -> None:
-    """Write the manifest of a complete run, and replace its output by the folder
+    """Write the manifest of a complete run, and replace its output with the folder
     `staging`."""
     made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
     outputs = {str(f.relative_to(staging)): files.sha256(f) for f in made}
@@ -344,8 +344,8 @@ def _publish(run: Run, staging: Path, executed: Path) -> None:
 
 
 def holds_owner_only(folder: Path) -> bool:
-    """Return whether a folder contains a file whose name says that it is only for the
-    owner of the data."""
+    """Return whether a folder contains a file that, according to its name, is only for
+    the owner of the data."""
     return any(files.OWNER_ONLY in path.name for path in folder.rglob("*"))
 
 
@@ -410,8 +410,8 @@ class _Forks:
 async def _execute(
     run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]
 ) -> None:
-    """Execute the copy of the notebook in a folder. If this fails, the run's message
-    says why."""
+    """Execute the copy of a run's notebook that is in a folder. If this fails, the
+    run's message says why."""
     run.status = "running"
     exit_code = ""
     job = {
@@ -464,13 +464,13 @@ LEFT_OUT = (
     "PYTHONINSPECT",
     "PYTHONDONTWRITEBYTECODE",
 )
-"""Environment variables of the user that would change a notebook's run, because they
-run other code, skip assertions, or make each process compile the libraries again."""
+"""The user's environment variables that would change a notebook's run, because they run
+other code, skip assertions, or make each process compile the libraries again."""
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Return the environment of a notebook, with this package and without the user's
-    own settings."""
+    """Return the environment variables of a notebook, which make this package
+    importable and leave out the user's own settings."""
     package = Path(__file__).parents[1]
     settings = {
         name: value for name, value in os.environ.items() if name not in LEFT_OUT
@@ -496,8 +496,8 @@ def _environment(threads: int) -> dict[str, str]:
 
 
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
-    """Return the record of a run: what decided its outputs, their hashes, and the time
-    and memory that it took."""
+    """Return the record of a run: what determined its outputs, their hashes, and the
+    time and memory that the run took."""
     return {
         "name": run.name,
         "parameters": run.parameters,

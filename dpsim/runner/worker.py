@@ -22,10 +22,10 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 SHOWN = ("stream", "display_data", "execute_result", "error")
-"""The types of the kernel's messages that become outputs of a cell."""
+"""The types of kernel messages that become outputs of a cell."""
 
 MOST_OF_A_MESSAGE = 5_000
-"""The number of characters of an error that are reported, so that a line of json stays
+"""The largest number of characters reported of an error; a line of json then stays
 below 64 KiB."""
 
 
@@ -94,15 +94,15 @@ def mebibytes(maxrss: int, system: str = sys.platform) -> float:
 
 
 def execute(job: dict[str, Any], events: TextIO) -> None:
-    """Execute the notebook of a job in its file, and report each cell and the end to
-    the runner."""
+    """Execute the notebook of a job in place, and report each cell and the end to the
+    runner."""
     start = time.perf_counter()
     begun = time.process_time()
     # the state of this generator may have been forked
     np.random.seed()  # noqa: NPY002
     os.chdir(job["output"])
     sys.path.append(job["folder"])
-    # its warnings would appear in the cells
+    # its warnings would appear in the cells' outputs
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     papermill_engines.register("dpsim", InProcess)
     try:
