@@ -51,10 +51,10 @@ class _Group(NamedTuple):
 class Composition:
     """The privacy of several releases together, whose privacy losses add up.
 
-    It is made by `compose`, which puts the losses on a grid. The exact delta is between
-    that of the distribution `pessimistic`, in which each loss is split between the two
-    grid points around it, and that of `optimistic`, in which each cell of the grid is
-    one outcome. If the interval is small, the gap between the two is of the order of
+    It is made by `compose`, which puts the losses on a grid. The exact delta lies
+    between the deltas of two distributions: `pessimistic` splits each loss between the
+    two grid points around it, and `optimistic` treats each cell of the grid as one
+    outcome. If the interval is small, the gap between the two deltas is of the order of
     its square. Both bounds are proven for exact arithmetic. An absolute margin of 1e-12
     and a relative margin of 1e-10 cover the errors of the fast Fourier transforms. The
     bounds are rounded outward to multiples of 1e-12, because further digits differ
