@@ -275,9 +275,9 @@ def mixing_bound(
     """Return a proven upper bound on delta after k steps from the true histogram.
 
     Here W is the identity, and the steps are those of the Metropolis chain. The result
-    has the shape of the steps. It is an upper bound on (1 + e^epsilon) alpha^k / (2
-    sqrt(pi_x(x))) over all x, and it is clipped to [1e-300, 1]. Fleischer 2024's
-    theorem on the mechanism leaves this delta(k) unspecified.
+    has the shape of the steps. It is an upper bound on
+    (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))) over all x, clipped to [1e-300, 1].
+    Fleischer 2024's theorem on the mechanism leaves this delta(k) unspecified.
 
     Parameters
     ----------

@@ -159,8 +159,8 @@ def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
     difference between the tilt and a (z + mode - 2 x). The first factor is at most the
     width of the window, and both terms of the second are at most
     l = 2 N max(a) + log(n) + 5 in modulus. So the exponent has an error of at most
-    u (4 l width + cut), u = 2^-53. To this, `relative_error` adds the error of sampling each
-    bin except the last. The last bin's term is compared with a number, which adds
+    u (4 l width + cut), u = 2^-53. To this, `relative_error` adds the error of sampling
+    each bin except the last. The last bin's term is compared with a number, which adds
     (3 + cut) u.
     """
     bins = a.size

@@ -70,8 +70,8 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the largest E KL(p || x) in nats over all databases of N records.
 
     This is the bound of Benvenuti et al. 2026, Corollary 1. The worst database has one
-    record in each of n-1 categories and N-n+1 in the last one, because x (log
-    x - psi(k x)) is convex.
+    record in each of n-1 categories and N-n+1 in the last one, because
+    x (log x - psi(k x)) is convex.
 
     Parameters
     ----------

@@ -242,8 +242,8 @@ def draw_error(space: WordSpace, n: int, promised: float) -> float:
 
     Notes
     -----
-    No log-probability of a distance is below -L, L = promised (n + 1) / 2 + n log
-    m + 1, and its terms are no larger in modulus. So each of them is computed with an
+    No log-probability of a distance is below -L,
+    L = promised (n + 1) / 2 + n log m + 1, and its terms are no larger in modulus. So each of them is computed with an
     error of at most 8 u (L + n), u = 2^-53, to which permute-and-flip adds 1e-10 for
     its integrals. `relative_error` bounds the error of sampling the distance. Over an
     alphabet, the positions and the letters are integers that NumPy samples uniformly.

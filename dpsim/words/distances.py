@@ -2,8 +2,8 @@
 
 Every mechanism here gives each of the N_l words at distance l the same probability
 f(l). So the distribution of the distance depends only on the counts N_0, ..., N_n,
-where N_0 >= 1 because the word itself is counted. The formulas use q_l = exp(-epsilon
-l / (2 b)) and Z = sum_l N_l q_l.
+where N_0 >= 1 because the word itself is counted. The formulas use
+q_l = exp(-epsilon l / (2 b)) and Z = sum_l N_l q_l.
 """
 
 from __future__ import annotations
