@@ -45,7 +45,7 @@ the same distribution on both sides. What remains is the Beta pair. The proof do
 use the row of an entry. So any m events in any rows of Dir(kappa (c + alpha)) with
 kappa alpha >= 1/2 together have at most the delta of a single pair that moves by m.
 
-**The tempered posterior** releases a draw of Dir(kappa (c + alpha)), where c are the
+**The tempered posterior** releases a draw from Dir(kappa (c + alpha)), where c are the
 counts and alpha > 0 is public. If a record of a row is replaced, its profile is the one
 above with a = kappa alpha and t = kappa, for all databases, even those with zero
 counts. If a record is added or removed, X_i is Beta(a', r) or Beta(a'+t, r) with

@@ -60,7 +60,7 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 def laplace_delta(
     epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS
 ) -> float:
-    """Return the delta of Laplace noise on every entry.
+    """Return the delta of adding Laplace noise to every entry.
 
     For one row the result is exact, 1 - (1 + v/2) e^-v with
     v = (b/scale - epsilon) / 2, or 0 if v < 0. For more rows it is an upper bound,

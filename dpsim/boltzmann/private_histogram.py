@@ -36,9 +36,9 @@ def privatize(
 
     It is epsilon-differentially private. For the Boltzmann machine there is also a
     delta, which covers its steps and the rounding of its samples. The `private.Private`
-    holds the histogram, which keeps the labels of a Series, and a statement of its
-    privacy. All public arguments are checked before the histogram is read, and they
-    alone determine the temperature and delta.
+    holds the histogram, labelled like the input, and a statement of its privacy. All
+    public arguments are checked before the histogram is read, and they alone determine
+    the temperature and delta.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def privatize(
     steps : int, optional
         The number of steps of the Metropolis chain from the secret histogram to the
         release, as in Fleischer 2024's definition of the mechanism. Only for N up to
-        100,000 and without weights. A ValueError is raised if there are too few steps
-        to prove a delta below 1. Without steps, the Boltzmann machine samples from the
+        100,000 and without weights. A ValueError is raised if the steps are too few to
+        prove a delta below 1. Without steps, the Boltzmann machine samples from the
         stationary distribution. If its tables would be too large, which may happen for
         a large total, a ValueError is raised.
     weights : array_like (bins,), optional
         The public diagonal of W, positive in at least one bin; ones by default. Only
         for the mechanism "boltzmann".
     invariant : mapping of int to int, optional
-        The bins whose counts are public and do not change, numbered from 0, with these
+        The bins whose counts are public and do not change, numbered from 0, and their
         counts. The release and its epsilon then concern only the other bins, which
         share the rest of the total.
     mechanism : {"boltzmann", "laplace"}, optional

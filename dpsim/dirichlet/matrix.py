@@ -77,7 +77,7 @@ def theorem1_k(
 ) -> float:
     """Return the largest k for which `theorem1_matrix_epsilon` is at most epsilon.
 
-    The relative error of k is at most 1e-12.
+    The relative error in k is at most 1e-12.
 
     Parameters
     ----------

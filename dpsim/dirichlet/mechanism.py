@@ -16,7 +16,7 @@ from dpsim.checks import Array
 SMALLEST_PARAMETER = 1e-290  # below it, the logarithms of a draw would overflow
 LARGEST_K = 1e300
 LARGEST_K_OF_DELTA = 1e12  # because the series for the tail has up to 10 sqrt(k) terms
-# A draw of Gamma(a) is below the smallest float with probability about exp(-745 a).
+# A draw from Gamma(a) is below the smallest float with probability about exp(-745 a).
 LOG_SPACE_BELOW = 0.1
 
 

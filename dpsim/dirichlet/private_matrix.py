@@ -214,7 +214,7 @@ def noisy_matrix(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P plus independent noise on its support, shape ``(*size, ..., n)``.
+    """Return P with independent noise added on its support, shape ``(*size, ..., n)``.
 
     The rows of the result are not yet probability vectors.
 

@@ -125,12 +125,12 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     The bound is infinite if none is found. Here `exact` is the stationary distribution
     of the matrix P after the rounding errors of its row sums are moved into column j.
 
-    Proof: let j be the most probable state, Q the matrix P without column j, r = pi
-    P - pi, and d = -r (I - Q)^(-1) off j. Then pi - exact = d - (sum d) exact, so the
-    error is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of steps
-    from x to j. GMRES yields a vector V. If V - Q V >= c > 0 holds for every entry,
-    which is verified here, then h <= V / c, however inaccurate V is. The rounding
-    errors of r and of V - Q V are bounded and included.
+    Proof: let j be the most probable state, Q the matrix P without column j,
+    r = pi P - pi, and d = -r (I - Q)^(-1) off j. Then pi - exact = d - (sum d) exact,
+    so the error is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of
+    steps from x to j. GMRES yields a vector V. If V - Q V >= c > 0 holds for every
+    entry, which is verified here, then h <= V / c, however inaccurate V is. The
+    rounding errors of r and of V - Q V are bounded and included.
     """
     n = P.shape[0]
     j = int(np.argmax(pi))

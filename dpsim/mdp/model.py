@@ -21,7 +21,7 @@ Policy = NDArray[np.bool_] | Array
 class MDP:
     """A Markov decision process of S states and A actions, or a batch of them.
 
-    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The models of a batch
+    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The models in a batch
     differ in their transitions. The stored arrays are read-only.
 
     Parameters

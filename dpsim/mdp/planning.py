@@ -120,7 +120,7 @@ def _values(mdp: MDP, weights: Policy) -> Array:
 def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
     """Return the optimal policy and its values by Howard's policy iteration.
 
-    All models of a batch are iterated at once.
+    All models in a batch are iterated at once.
     """
     policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
     policy = np.broadcast_to(policy, (*mdp.batch, policy.size))

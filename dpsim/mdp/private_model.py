@@ -62,7 +62,7 @@ def privatize(
         1-norm (Definition 1). With records, each vector is estimated from N >= 2
         records, one of which is replaced, so b is 2/N.
     mechanism : {"laplace", "gaussian", "dirichlet"}, optional
-        Laplace or Gaussian noise on the entries (`perturb_with_noise`), or the
+        Laplace or Gaussian noise added to the entries (`perturb_with_noise`), or the
         Dirichlet mechanism of Algorithm 1 with the largest k that epsilon and delta
         allow. None means the best mechanism known, which is the noise with the smaller
         variance, unless `eta` is given, which selects the Dirichlet mechanism. (In both
@@ -224,7 +224,7 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with noise on its transition vectors, which are then projected.
+    """Return the model after adding noise to its transition vectors and projecting them.
 
     The projection is the Euclidean one onto the simplex of the support. The result is a
     batch of shape `size`.

@@ -182,9 +182,9 @@ class HammingAutomaton:
         return words
 
     def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
-        """Return one word (n,), sampled uniformly at a distance which is sampled first.
+        """Return one word (n,), sampled uniformly at a randomly sampled distance.
 
-        The log-probabilities of the distances are given (n + 1,). Every word can occur,
+        The log-probabilities (n + 1,) of the distances are given. Every word can occur,
         however improbable it is; `draw_error` bounds the errors.
         """
         distance = exact_draws.draw_index(rng, log_distances)

@@ -93,7 +93,7 @@ def pmf(
         the staircase it is proportional to exp(-epsilon / 2 * ceil((l + offset) / b)),
         which is the exponential mechanism for a utility with sensitivity one. The
         staircase takes one vector of counts and the best offset for it. Use it only if
-        the counts are not secret, for example on all words of an alphabet.
+        the counts are not secret, for example for all words over an alphabet.
 
     Examples
     --------

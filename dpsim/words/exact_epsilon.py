@@ -191,9 +191,9 @@ def calibrated(
     The words have n letters. The function also returns an epsilon that is proven for
     the mechanism, and whether this epsilon is exact. On all words of an alphabet, the
     exponential mechanism and the staircase with the promised epsilon 2 epsilon have the
-    exact epsilon `epsilon`. Elsewhere the promised epsilon is raised from `epsilon`
-    towards 2 epsilon, as long as the exact epsilon (or, on a large chain, its proven
-    upper bound) is at most `epsilon`. The word itself is not read.
+    exact epsilon `epsilon`. In all other cases, the promised epsilon is raised from
+    `epsilon` towards 2 epsilon, as long as the exact epsilon (or, on a large chain, its
+    proven upper bound) is at most `epsilon`. The word itself is not read.
     """
     b = min(b, n)  # no two words differ in more letters than they have
     if space.chain is None and name != "permute-and-flip":
