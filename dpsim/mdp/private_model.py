@@ -224,7 +224,7 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model after adding noise to its transition vectors and projecting them.
+    """Return the model with noisy transition vectors that have been projected.
 
     The projection is the Euclidean one onto the simplex of the support. The result is a
     batch of shape `size`.

@@ -243,14 +243,15 @@ def draw_error(space: WordSpace, n: int, promised: float) -> float:
     Notes
     -----
     No log-probability of a distance is below -L,
-    L = promised (n + 1) / 2 + n log m + 1, and its terms are no larger in modulus. So each of them is computed with an
-    error of at most 8 u (L + n), u = 2^-53, to which permute-and-flip adds 1e-10 for
-    its integrals. `relative_error` bounds the error of sampling the distance. Over an
-    alphabet, the positions and the letters are integers that NumPy samples uniformly.
-    On a chain, each of the n letters has a tree of its own. The logarithms of the
-    numbers of suffixes are sums of at most n s logarithmic additions, where s is the
-    largest number of successors, and each addition has an error of at most 4 u
-    (n log m + 2). These errors count once for the distance and twice for the letters.
+    L = promised (n + 1) / 2 + n log m + 1, and its terms are no larger in modulus. So
+    each of them is computed with an error of at most 8 u (L + n), u = 2^-53, to which
+    permute-and-flip adds 1e-10 for its integrals. `relative_error` bounds the error of
+    sampling the distance. Over an alphabet, the positions and the letters are integers
+    that NumPy samples uniformly. On a chain, each of the n letters has a tree of its
+    own. The logarithms of the numbers of suffixes are sums of at most n s logarithmic
+    additions, where s is the largest number of successors, and each addition has an
+    error of at most 4 u (n log m + 2). These errors count once for the distance and
+    twice for the letters.
     """
     log_words = n * math.log(max(len(space.labels), 2))
     largest = promised * (n + 1) / 2.0 + log_words + 1.0
