@@ -44,9 +44,9 @@ def real(
 
     Python and NumPy numbers are accepted, and so are arrays, lists, Series and
     DataFrames of a real dtype. If an entry is not finite or not in the interval, the
-    ValueError gives the first such entry. If the value consists of something else
-    (text, dates, complex numbers, booleans, missing values, masked arrays), the
-    ValueError says what it is.
+    ValueError gives the first such entry. If the value contains anything else (text,
+    dates, complex numbers, booleans, missing values, masked arrays), the ValueError
+    says what that is.
     """
     array = numeric(name, value)
     below = array <= low if open_low else array < low
@@ -89,7 +89,7 @@ def scalar(
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return an integer from low to high as an int, or of at least low if high is None.
+    """Return an integer in [low, high] as an int, with no upper limit if high is None.
 
     A float without decimals, such as 3.0, is accepted as an integer, but True is not.
     Anything else raises ValueError.
@@ -98,7 +98,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     masked = isinstance(value, np.ma.MaskedArray)
     if isinstance(value, np.ndarray) and value.ndim == 0 and not masked:
         value = value[()]
-    # NumPy registers its lengths of time as integers
+    # NumPy registers its time differences as integers
     real = isinstance(value, numbers.Real) and not isinstance(
         value, bool | np.timedelta64
     )
@@ -112,7 +112,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
     """Return the value if it is one of the allowed words.
 
-    Otherwise a ValueError lists the allowed words.
+    Otherwise, a ValueError lists the allowed words.
     """
     if value not in allowed:
         raise ValueError(
@@ -144,7 +144,7 @@ def _range(low: int, high: int | None) -> str:
 
 
 def size(name: str, value: Any) -> tuple[int, ...]:
-    """Return a size, as NumPy accepts it, as the tuple of an array's shape.
+    """Return the shape of an array, as a tuple, for a size in any form NumPy accepts.
 
     The size may be an integer, a sequence of integers, or None, which gives ().
     Anything else raises ValueError.
@@ -187,16 +187,16 @@ def plain(result: ArrayLike) -> Any:
 CLOSE = 1e-6 * (1.0 + 1e-9)
 """The largest distance from 1 at which a sum of probabilities is renormalised.
 
-It admits probabilities in float32 and those written with six digits.
+It allows for probabilities in float32 and for those written with six digits.
 """
 
 
 def simplex(name: str, value: ArrayLike) -> Array:
     """Return probability vectors (..., n), whose entries are non-negative and sum to 1.
 
-    If the sums are within max(5e-15, n eps) of 1, which is the rounding of a sum of
-    doubles, the vectors are returned unchanged, bit for bit. Sums within 1e-6 of 1 are
-    renormalised. Other sums raise a ValueError that gives the row and its sum.
+    If the sums are within max(5e-15, n eps) of 1, which is the rounding error of a sum
+    of doubles, the vectors are returned unchanged, bit for bit. Sums within 1e-6 of 1
+    are renormalised. Other sums raise a ValueError that gives the row and its sum.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
@@ -230,11 +230,11 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
 def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     """Return the generator of a simulation.
 
-    It is the given generator, one made from an integer seed, or, for None, a new one
-    seeded by the operating system. A release uses `private.source` instead, because the
-    next numbers of NumPy's generators can be predicted from the previous ones. Raises
-    ValueError for a negative seed, and TypeError for anything else, including the
-    legacy RandomState.
+    It is the given generator, one made from an integer seed, or, if rng is None, a new
+    one seeded by the operating system. A release uses `private.source` instead, because
+    the next numbers of NumPy's generators can be predicted from the previous ones.
+    Raises ValueError for a negative seed, and TypeError for anything else, including
+    the legacy RandomState.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -256,7 +256,7 @@ TAKEN = (
 
 
 def _foreign(value: Any) -> str | None:
-    """Return the kind of the first part of a value that is not a real number.
+    """Describe the first part of a value that is not a real number.
 
     If all parts are real numbers, the result is None.
     """

@@ -38,8 +38,8 @@ def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         if owner_only:
-            # a killed run may have left it, or somebody a link, which must not be
-            # followed
+            # a killed run may have left it, or somebody may have put a link there,
+            # which must not be followed
             partial.unlink(missing_ok=True)
             os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield partial
@@ -98,7 +98,7 @@ def number(value: float) -> str:
     """
     kept = float(value if float(value).is_integer() else f"{value:.6g}")
     if kept.is_integer() and abs(kept) < 2**53:
-        return f"{kept + 0.0:.0f}"  # adding 0.0 makes -0 0
+        return f"{kept + 0.0:.0f}"  # adding 0.0 turns -0 into 0
     return f"{kept:.6g}"
 
 

@@ -38,7 +38,7 @@ def data() -> Path:
 
 
 def build() -> Path:
-    """Return the folder of everything that is computed but not committed.
+    """Return the folder for everything that is computed but not committed.
 
     It contains executed notebooks, records of runs, and runs with other parameters.
     """
@@ -56,5 +56,5 @@ LAST = ("00_overview",)
 
 
 def stage(name: str) -> int:
-    """Return 1 for a notebook that runs after the others, and 0 for any other one."""
+    """Return 1 for a notebook that runs after the others, and 0 for any other."""
     return int(name in LAST)

@@ -25,7 +25,7 @@ class Private:
     Attributes
     ----------
     value : array, DataFrame, Series, list or model
-        The release, labelled as the input was.
+        The release, labelled like the input.
     statement : str
         The epsilon and the delta, the neighbours, and whether the epsilon is exact or a
         proven upper bound on the exact epsilon.
@@ -55,7 +55,7 @@ def result(
     simulation: bool,
     **parameters: Any,
 ) -> Private:
-    """Return a `Private`, whose statement begins with `SIMULATION` if it is one."""
+    """Return a `Private`; the statement of a simulation begins with `SIMULATION`."""
     statement = f"{SIMULATION} {words}" if simulation else words
     return Private(
         value, statement, float(epsilon), float(delta), simulation, parameters
@@ -65,14 +65,14 @@ def result(
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:
     """Return the generator for a value, and whether the value is only a simulation.
 
-    For None, nobody can predict the generator (`streams.private`), so the value is a
-    release. A seed or a generator gives a simulation.
+    If rng is None, nobody can predict the generator (`streams.private`), so the value
+    is a release. A seed or a generator gives a simulation.
     """
     return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 
 def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], Any]]:
-    """Return a value without its labels, and a function that labels a result alike.
+    """Return a value without its labels, and a function that labels a result like it.
 
     The function turns an array of the same shape into the type of the value. With
     `keep`, which is for public labels, the result also has the labels of the value;
@@ -96,7 +96,7 @@ def round_up(value: float, spec: str = ".2f") -> str:
     Parameters
     ----------
     value : float
-        It is rounded from its shortest decimal form, so that 0.1 stays 0.1.
+        The shortest decimal form of the value is rounded, so that 0.1 stays 0.1.
     spec : str
         The digits to keep, as in a format string: ".2f" for two decimals, ".3g" for
         three significant digits.

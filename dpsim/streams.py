@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
     """Return the generator for one chunk of the sample behind a figure.
 
-    It is made from SeedSequence(seed, spawn_key=(crc32(name), chunk)), so that a new
+    It is made from SeedSequence(seed, spawn_key=(crc32(name), chunk)), so that adding a
     figure changes no other figure. The seed and the chunk are integers of at least 0,
     and the name, usually that of the figure, is a string.
     """
@@ -68,8 +68,8 @@ def in_chunks(
 ) -> list[Result]:
     """Return work(size, rng) for each chunk of a sample of size `total`, in order.
 
-    A chunk has `chunk` elements, and the last one has the rest. Chunk i uses
-    stream(seed, name, i), so the results do not depend on the number of threads on
+    Every chunk has `chunk` elements, except the last one, which has the rest. Chunk i
+    uses stream(seed, name, i), so the results do not depend on the number of threads on
     which the chunks are computed.
     """
     stream(seed, name)  # checks both, even if total is 0

@@ -1,12 +1,12 @@
 """Bounds on delta(epsilon) from how often an event occurs in simulated releases.
 
-Let P and Q be the distributions of the release for two neighbours. A mechanism has
-delta at epsilon if P(E) - e^epsilon Q(E) <= delta for every event E. So a lower bound
-on the left side for a single event, which must be chosen before the releases are
-simulated, refutes every smaller delta. The left side is largest for the event that the
-outcome is more than e^epsilon times as likely under P as under Q. For this event it
-equals the exact delta of the two neighbours, so an upper bound on it is also an upper
-bound on that delta.
+Let P and Q be the distributions of the release for two neighbours. A mechanism is
+(epsilon, delta)-private if P(E) - e^epsilon Q(E) <= delta for every event E and all
+neighbours. So a lower bound on the left side for a single event, which must be chosen
+before the releases are simulated, rules out every smaller delta. The left side is
+largest for the event that the outcome is more than e^epsilon times as likely under P as
+under Q. For this event, the left side equals the exact delta of the two neighbours, so
+an upper bound on the left side is also an upper bound on that delta.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def delta_bounds(
 ) -> tuple[Array, Array]:
     """Return (lower, upper) bounds on P(E) - e^epsilon Q(E) for an event E.
 
-    The lower bound is also one on delta(epsilon). If E is the event that the likelihood
-    ratio exceeds e^epsilon, the upper bound is also one on the delta of these two
-    neighbours. Each bound holds with a probability of at least 1 - 2 alpha. So if all
-    bounds together may be wrong with probability beta, set alpha to beta divided by
-    twice their number.
+    The lower bound is also a lower bound on delta(epsilon). If E is the event that the
+    likelihood ratio exceeds e^epsilon, the upper bound is also an upper bound on the
+    delta of these two neighbours. Each bound holds with a probability of at least 1 - 2
+    alpha. So if any of the bounds may be wrong with a probability of at most beta, set
+    alpha to beta divided by twice the number of bounds.
 
     Parameters
     ----------

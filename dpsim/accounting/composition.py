@@ -22,22 +22,22 @@ from dpsim.accounting.dirichlet import (
 from dpsim.checks import Array
 from dpsim.numerics import hockey_stick, search
 
-# The bounds on delta are moved apart by these margins, which cover the truncations and
-# the roundings of the convolutions.
+# The bounds on delta are moved apart by these margins, which cover the truncation and
+# rounding errors of the convolutions.
 _SLACK = 1e-12
 _RELATIVE_SLACK = 1e-10
-# the probability beyond all grids, and also that of all truncations, whose loss is
-# infinite
+# the probability beyond all grids, and also the probability that all truncations cut
+# off; both have infinite loss
 _TAIL = 1e-15
 _MOST_RELEASES = 10_000
 _LARGEST_GRID = 2**20
 
 
 class _Group(NamedTuple):
-    """Several equal releases, in a `Composition`.
+    """A group of equal releases in a `Composition`.
 
-    For one of them, p, up and q are the integrals of `hockey_stick.loss_cells`, and
-    tail is the probability beyond the last cell; times is the number of releases.
+    For a single release, p, up and q are the integrals of `hockey_stick.loss_cells`,
+    and tail is the probability beyond the last cell. The number of releases is times.
     """
 
     p: Array
@@ -51,19 +51,19 @@ class _Group(NamedTuple):
 class Composition:
     """The privacy of several releases together, whose privacy losses add up.
 
-    It is made by `compose`, which puts the losses on a grid. The exact delta is between
-    that of the distribution `pessimistic`, in which each loss is split between the two
-    grid points around it, and that of `optimistic`, in which each cell of the grid is
-    one outcome. If the interval is small, the gap between the two is of the order of
-    its square. Both bounds are proven for exact arithmetic. Margins of 1e-12 and of
-    1e-10 relative cover the errors of the fast Fourier transforms. The bounds are
-    rounded outward to multiples of 1e-12, because further digits differ between
-    processors.
+    It is made by `compose`, which puts the losses on a grid. The exact delta lies
+    between the deltas of two distributions: `pessimistic` splits each loss between the
+    two grid points around it, and `optimistic` treats each cell of the grid as one
+    outcome. If the interval is small, the gap between the two deltas is of the order of
+    its square. Both bounds are proven for exact arithmetic. An absolute margin of 1e-12
+    and a relative margin of 1e-10 cover the errors of the fast Fourier transforms. The
+    bounds are rounded outward to multiples of 1e-12, because further digits differ
+    between processors.
 
     Parameters
     ----------
     interval : float; the step of the grid of the losses, in nats
-    groups : tuple; the kinds of releases, each with the number of its releases
+    groups : tuple; the kinds of releases, with the number of releases of each kind
     """
 
     interval: float
@@ -81,7 +81,7 @@ class Composition:
     def optimistic(self) -> tuple[pld_pmf.DensePLDPmf, float]:
         """The distribution that gives lower bounds, and the total offset of its losses.
 
-        The releases dominate it. Its true losses are those of the grid plus the offset.
+        The releases dominate it. Its true losses are the grid's losses plus the offset.
         """
         merged = [_merged_cells(g.p, g.q, self.interval) for g in self.groups]
         offset = sum(g.times * own for g, (_, own) in zip(self.groups, merged))
@@ -90,7 +90,7 @@ class Composition:
     def delta(self, epsilon: ArrayLike) -> Array:
         """Return an upper bound on delta at epsilon >= 0 (any shape).
 
-        It is close to the exact delta only if that is above 1e-11.
+        The bound is close to the exact delta only if the exact delta is above 1e-11.
         """
         return _each(self._upper, checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON))
 
@@ -152,10 +152,10 @@ def compose(
     count: ArrayLike = 1,
     interval: float | None = None,
 ) -> Composition:
-    """Return the `Composition` of several releases of Dir(k p).
+    """Return the `Composition` of several draws from Dir(k p).
 
-    They may be independent releases, or rows of one matrix in all of which neighbours
-    differ.
+    They may be independent releases, or the rows of a matrix if neighbours differ in
+    all of them.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def compose(
 def _composed(
     pmfs: list[pld_pmf.DensePLDPmf], groups: tuple[_Group, ...]
 ) -> pld_pmf.DensePLDPmf:
-    """Return the composition of the releases of all groups, given one pmf for each."""
+    """Return the composition of all groups, given the pmf of one release from each."""
     cut = _TAIL / len(pmfs)
     # the bounds of the truncation overflow where they are not attained
     with np.errstate(over="ignore", invalid="ignore"):
@@ -219,7 +219,7 @@ def _composed(
 
 
 def _convolved(pmfs: list[pld_pmf.DensePLDPmf], cut: float) -> pld_pmf.DensePLDPmf:
-    """Return the composition of all distributions, those of each half separately."""
+    """Return the composition of all distributions, computed by recursive halving."""
     if len(pmfs) == 1:
         return pmfs[0]
     half = len(pmfs) // 2
@@ -231,10 +231,10 @@ def _connect_the_dots(
 ) -> pld_pmf.DensePLDPmf:
     """Return the tightest dominating distribution on the grid.
 
-    It is that of Doroshenko et al. 2022, Algorithm 1 ("connect the dots"). Of the
-    probability p of a cell, the part `up` moves to the cell's upper end. The loss -x is
-    e^-x times as probable as the loss x. The probability `tail` has infinite loss, and
-    what remains has loss 0.
+    The algorithm is that of Doroshenko et al. 2022, Algorithm 1 ("connect the dots").
+    From each cell's probability p, the part `up` moves to the upper end of the cell.
+    The loss -x is e^-x times as probable as the loss x. The probability `tail` has
+    infinite loss, and the remaining probability has loss 0.
     """
     positive = up + np.append((p - up)[1:], 0.0)
     negative = (np.exp(-interval * np.arange(1, p.size + 1)) * positive)[::-1]
@@ -248,16 +248,15 @@ def _merged_cells(
 ) -> tuple[pld_pmf.DensePLDPmf, float]:
     """Return a dominated distribution and the offset of its losses.
 
-    Each cell is one outcome, whose loss is rounded down to the index of the cell times
-    the interval, plus the offset. Since q is relative to e^(-i interval), log(p/q) is
-    the loss of cell i minus i interval.
+    Each cell stands for one outcome, and its loss is rounded down to the offset plus
+    the cell's index times the interval. Since q is relative to e^(-i interval),
+    log(p/q) is the loss of cell i minus i interval.
     """
     p = np.where(p > 1e-100, p, 0.0)  # without an outcome, it is still dominated
     middle = np.full(p.size, math.exp(-0.5 * interval))
     share = np.divide(q, p, out=middle, where=p > 0.0)
     loss = -np.log(np.maximum(share, 1e-300))
-    # the loss of a cell is in the cell, so it is at most half an interval from the
-    # middle
+    # the loss of a cell lies in the cell, at most half an interval from its middle
     reach = min(0.5 * interval, float(np.abs(loss - 0.5 * interval).max()))
     negative = (np.exp(-interval * np.arange(p.size)) * q)[::-1]
     masses = np.concatenate([negative, p])

@@ -1,58 +1,58 @@
 """Exact epsilon and delta of the Dirichlet mechanism and of the tempered posterior.
 
-**The Dirichlet mechanism** releases a draw X of Dir(k p). Let neighbours be p and
+**The Dirichlet mechanism** releases a draw X from Dir(k p). Let neighbours be p and
 q = p - s e_i + s e_j, where all entries are at least eta. The likelihood ratio depends
-only on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. Its pair dominates the
-others because merging entries is post-processing, and because delta grows with s (the
-best event, X_i / X_j > const, becomes more probable under p and less under q). So with
-a = k eta and t = k s, all neighbours are dominated by Beta(a+t, a) against
+only on X_i / X_j, and X_i / (X_i + X_j) is a Beta variable. The two entries that change
+are enough, because merging entries is post-processing and delta grows with s (the best
+event, X_i / X_j > const, becomes more probable under p and less probable under q). So
+with a = k eta and t = k s, all neighbours are dominated by Beta(a+t, a) against
 Beta(a, a+t), whose privacy loss is t logit(Y), and
 
     delta(epsilon) = I_w(a, a+t) - e^epsilon I_w(a+t, a),    w = 1 / (1 + e^(epsilon/t))
 
 This is attained for n >= 3 categories with n eta + s <= 1, and it is an upper bound for
-n = 2. It needs neither a gamma nor an assumption on k. The shift s is b/2 if neighbours
-are b apart in 1-norm, and 1/N if one of N records is replaced. If neighbours differ in
-several rows, the rows compose (`accounting.compose`).
+n = 2. It requires neither a gamma nor an assumption about k. The shift s is b/2 if
+neighbours are b apart in 1-norm, and 1/N if one of N records is replaced. If neighbours
+differ in several rows, the rows compose (`accounting.compose`).
 
 **If many entries change at once,** for example because a person has c records and s is
 c/N, the vector may move anywhere within total variation s. For k eta >= 1/2 the profile
 above is an upper bound whichever entries change, and it is attained if two entries
-change. For k eta < 1/2 this is false: for eta 0.002, N 16, k 5 and epsilon 143.7, ten
-records have a delta of 0.639 if they move between two categories, but of 0.9715 if they
+change. For k eta < 1/2 this is false: for eta 0.002, N 16, k 5 and epsilon 143.7, the
+delta of ten records is 0.639 if they move between two categories, but 0.9715 if they
 move between ten pairs of categories. Then group privacy gives a proven upper bound: if
-one record has delta_1 at epsilon_1, c records have at most
-delta_1 (e^(c epsilon_1) - 1) / (e^epsilon_1 - 1) at c epsilon_1.
+one record has delta_1 at epsilon_1, then c records have at most delta_1 (e^(c
+epsilon_1) - 1) / (e^epsilon_1 - 1) at c epsilon_1.
 
-Proof for a = k eta >= 1/2. Independent Gamma variables of shapes k p_j, normalised, are
-Dir(k p), so it suffices to dominate the products of Gammas. Consider the entries that
-grow, by d_j > 0 in k p_j with sum d_j <= t; those that shrink are the mirror image. Let
-v in [0, 1] parametrise the path from p (v = 0) to q (v = 1). The logarithm of
-Gamma(b + u) is infinitely divisible, and its jumps -y have the
-intensity e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log Gamma). So the jumps x
-of t log X, where X ~ Gamma(a + t v), have the intensity e^(-v x) h(t) / x with
-h(d) = e^(-a x/d) / (1 - e^(-x/d)). Those of S = sum d_j log G_j, where
+Proof for a = k eta >= 1/2. Independent Gamma variables of shapes k p_j, when
+normalised, have the distribution Dir(k p), so it suffices to dominate their joint
+distributions. Consider the entries that grow, by d_j > 0 in k p_j with sum d_j <= t;
+those that shrink are the mirror image. Let v in [0, 1] parametrise the path from p
+(v = 0) to q (v = 1). The logarithm of Gamma(b + u) is infinitely divisible, and its
+jumps -y have the intensity e^(-(b+u) y) / (y (1 - e^-y)) (the Frullani form of log
+Gamma). So the jumps x of t log X, where X ~ Gamma(a + t v), have the intensity e^(-v x)
+h(t) / x with h(d) = e^(-a x/d) / (1 - e^(-x/d)). Those of S = sum d_j log G_j, where
 G_j ~ Gamma(k p_j + d_j v) and k p_j >= a, have at most e^(-v x) sum_j h(d_j) / x. With
 y = x/d, h(d)/d = y e^(-a y) / ((1 - e^-y) x), whose logarithm falls in y at the rate
-a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d, and
-sum_j h(d_j) <= h(t): the jumps of S are a thinning of those of t log X, with a
-probability that does not depend on v. Since v tilts both distributions exponentially,
-in t log X and in S, neither the jumps given t log X nor the (G_j) given S depend on v.
-Hence X -> jumps -> thinned jumps -> S -> (G_j) is a random map that does not depend on
-v, and it maps the pair of X to that of (G_j). The entries that grow and those that
-shrink together give a pair of Gammas whose total is independent of their ratio and has
-the same distribution on both sides. What remains is the Beta pair. The proof never uses
-in which row an entry is. So any m events in any rows of Dir(kappa (c + alpha)) with
+a - (1/y - 1/(e^y - 1)) >= a - 1/2 >= 0. So h(d)/d rises with d, and sum_j
+h(d_j) <= h(t): the jumps of S are a thinning of those of t log X, with a probability
+that does not depend on v. Since v tilts both distributions exponentially, in t log X
+and in S, neither the jumps given t log X nor the (G_j) given S depend on v. Hence
+X -> jumps -> thinned jumps -> S -> (G_j) is a random map that does not depend on v, and
+it maps the pair of X to that of (G_j). Together, the entries that grow and those that
+shrink give a pair of Gamma variables; their total is independent of their ratio and has
+the same distribution on both sides. What remains is the Beta pair. The proof does not
+use the row of an entry. So any m events in any rows of Dir(kappa (c + alpha)) with
 kappa alpha >= 1/2 together have at most the delta of a single pair that moves by m.
 
-**The tempered posterior** releases a draw of Dir(kappa (c + alpha)), where c are the
+**The tempered posterior** releases a draw from Dir(kappa (c + alpha)), where c are the
 counts and alpha > 0 is public. If a record of a row is replaced, its profile is the one
-above with a = kappa alpha and t = kappa, for all databases, even with zero counts. If a
-record is added or removed, X_i is Beta(a', r) or Beta(a'+t, r) with a' >= a. Its odds
-are G/G_r, and multiplying G_r by an independent Beta(r', r-r') variable makes it G_r'
-for any r' < r. So the pair is worse for larger r and smaller a'. It is dominated by
-Gamma(a) against Gamma(a+t), in both directions, and approaches that pair as the other
-counts of the row grow.
+above with a = kappa alpha and t = kappa, for all databases, even those with zero
+counts. If a record is added or removed, X_i is Beta(a', r) or Beta(a'+t, r) with
+a' >= a. Its odds are G/G_r, and multiplying G_r by an independent Beta(r', r-r')
+variable makes it G_r' for any r' < r. So the pair is worse for larger r and smaller a'.
+It is dominated by Gamma(a) against Gamma(a+t), in both directions, and approaches that
+pair as the other counts of the row grow.
 
 **delta grows with k (and kappa).** Proof: let k' = m k with 0 < m < 1. Given
 X ~ Dir(k p), sample Y from the Pitman-Yor process with discount m, concentration k' and
@@ -165,7 +165,7 @@ def calibrate_k(
 ) -> Array:
     """Return the largest (epsilon, delta)-private k in range, rounded down.
 
-    If epsilon is not above the privacy floor, the ValueError says for which public
+    If epsilon is not above the privacy floor, a ValueError says for which public
     minimum eta it would be.
 
     Parameters
@@ -202,8 +202,8 @@ def posterior_delta(
     adjacency : {"replace", "add-remove"}
         How neighbours differ. With "replace", one record is replaced, and delta is
         attained for n >= 3 categories. With "add-remove", one record is added or
-        removed, and delta is the larger one of these two cases and the supremum over
-        all counts.
+        removed, and delta is the supremum over all counts for the worse of these two
+        cases.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def calibrate_kappa(
 ) -> Array:
     """Return the largest (epsilon, delta)-private kappa in range, rounded down.
 
-    If epsilon is not above `posterior_floor`, the ValueError says for which alpha it
+    If epsilon is not above `posterior_floor`, a ValueError says for which alpha it
     would be.
 
     Parameters
@@ -282,10 +282,10 @@ def _remove_floor(delta: Array, alpha: Array, _one: Array) -> Array:
     """Return the privacy floor if a record is added or removed.
 
     Let y = e^epsilon and K = alpha^alpha / (alpha+1)^(alpha+1). As kappa -> 0, delta
-    tends to K y^-alpha for a removal. For an addition it tends to
-    1 - y + K y^(alpha+1) if y <= 1 + 1/alpha, and otherwise to 0. This is never larger,
-    because for y <= 1 + 1/alpha the first limit minus the second is concave, zero at
-    y = 1 and positive at the end.
+    tends to K y^-alpha for a removal. For an addition it tends to 1 - y + K y^(alpha+1)
+    if y <= 1 + 1/alpha, and otherwise to 0. The second limit is never larger than the
+    first, because for y <= 1 + 1/alpha the first minus the second is concave, zero at
+    y = 1 and positive at y = 1 + 1/alpha.
     """
     per_count = (np.log1p(alpha) + np.log(delta)) / alpha
     return np.maximum(0.0, -np.log1p(1.0 / alpha) - per_count)
@@ -302,7 +302,7 @@ def _calibrate(
 ) -> Array:
     """Return the largest k or kappa that is (epsilon, delta)-private.
 
-    If there is none, the ValueError gives the privacy floor and a hint.
+    If there is none, a ValueError gives the privacy floor and a hint.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON, open_low=True)
     delta = _probability(delta)
@@ -356,7 +356,7 @@ def _reaching(
 ) -> float:
     """Return the public minimum or the pseudo-count for which the floor is epsilon.
 
-    The floor falls as either grows, and at `high` it is at most epsilon.
+    The floor falls as either of them grows, and at `high` it is at most epsilon.
     """
     low = high
     while _floor(delta, low, shift, pair) <= epsilon:

@@ -1,6 +1,6 @@
 """The smallest Gaussian and Laplace noise that makes a transition matrix private.
 
-In each row in which neighbours differ, they differ by b/2 in two entries.
+In each row in which neighbours differ, two entries differ by b/2.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 
     The noise is added to every entry (Balle and Wang 2018, Theorem 8). The scale is
     computed with dp-accounting and rounded up by a factor of 1 + 1e-10. Raises
-    ValueError if delta is so small that it is a difference of two nearly equal numbers.
+    ValueError if delta is so small that it would be computed as the difference of two
+    nearly equal numbers.
 
     Parameters
     ----------
@@ -59,11 +60,12 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
 def laplace_delta(
     epsilon: float, scale: float, b: float, rows: int, cells: int = CELLS
 ) -> float:
-    """Return the delta of Laplace noise on every entry.
+    """Return the delta of adding Laplace noise to every entry.
 
-    For one row the result is exact, 1 - (1 + v/2) e^-v with v = (b/scale - epsilon) /
-    2, or 0 if v < 0. For more rows it is an upper bound, for which the 2 * rows losses
-    are rounded up to a grid with `cells` cells and convolved.
+    For one row the result is exact, 1 - (1 + v/2) e^-v with
+    v = (b/scale - epsilon) / 2, or 0 if v < 0. For more rows it is an upper bound,
+    obtained by rounding the 2 * rows losses up to a grid of `cells` cells and
+    convolving them.
     """
     if epsilon >= rows * b / scale:
         return 0.0
@@ -80,9 +82,9 @@ def laplace_delta(
 def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> float:
     """Return the smallest scale for which Laplace noise is (epsilon, delta)-private.
 
-    The noise is added to every entry. The scale is rounded up. For several rows it is
-    larger than the exact one, from which it differs in the third or fourth digit. It is
-    at most about rows b / epsilon, at which delta is 0.
+    The noise is added to every entry. The scale is rounded up. For several rows it
+    exceeds the exact scale, but only in the third or fourth digit. It is at most about
+    rows b / epsilon, a scale at which delta is 0.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The privacy of one sample from the Boltzmann distribution, exact or as a bound.
 
 The exact epsilon and delta are sums over all histograms, computed in double precision.
-The module also has the sensitivity of the objective and a proven upper bound on the
+The module also gives the sensitivity of the objective and a proven upper bound on the
 exact epsilon. The arguments x, t and weights are those of `stationary`.
 """
 
@@ -26,10 +26,10 @@ from dpsim.boltzmann.space import (
 )
 from dpsim.checks import Array, Integers
 
-# The number of histograms up to which the normalisers of a full W are computed, from
-# all their pairs.
+# The largest number of histograms for which the normalisers of a full W are computed,
+# from all pairs of histograms.
 LARGEST_PAIRED = 30_000
-# The relative amount by which `epsilon_at_delta` rounds its result up at most.
+# The largest relative amount by which `epsilon_at_delta` rounds its result up.
 PRECISION = 1e-9
 
 
@@ -95,7 +95,7 @@ def epsilon_bound(
     This is at most 2 N (max(g) - min(g)) / t. For a diagonal W, the bound is 2 N / t
     times the sum of the two largest weights.
 
-    For W = w times the identity the bound is s / t. Take w = 1. Then g.Z = N - S with
+    For W = w times the identity, the bound is s / t. Take w = 1. Then g.Z = N - S with
     S = 2 Z_i + (the counts of all bins except i and j), and min g = -1, so it must be
     shown that the mean of S over h is at least 1. Under E_h, S is in 0..2N and has the
     weights q(S) exp(-(S - b + 2 h)^2 / (2 t)), where b = 2 x_i + (the counts of x in
@@ -127,7 +127,7 @@ def exact_epsilon_limit(
     """Return the exact epsilon of one sample from pi(z | x), at delta = 0.
 
     It is the largest loss over all neighbours and outputs. The worst output for given
-    neighbours follows as in `sensitivity`, so only the normalisers are summed.
+    neighbours is found as in `sensitivity`, so only the normalisers require a sum.
 
     Parameters
     ----------
@@ -164,10 +164,10 @@ def exact_epsilon_limit(
 def _representatives(
     total: int, bins: int, w: Array
 ) -> tuple[Integers, Callable[[Integers], Integers]]:
-    """Return the histograms to examine, and a function that finds the row of any one.
+    """Return the histograms to examine, and a function that finds any histogram's row.
 
-    For equal weights, one histogram represents all that have the same counts in another
-    order.
+    For equal weights, one histogram represents all those with the same counts in
+    another order.
     """
     states = configurations(total, bins)
     if w.ndim == 2 or np.ptp(w) > 0:
@@ -180,7 +180,7 @@ def _representatives(
 def log_normalisers(x: Integers, t: float, w: Array) -> Array:
     """Return the logarithm of the sum of exp(c_x(z) / t) over z, for each histogram x.
 
-    The histograms (rows, n) have the same total. For a full W they must be all of the
+    The histograms (rows, n) have the same total. If W is full, the rows must be all the
     histograms with this total.
     """
     if w.ndim == 1:
@@ -229,9 +229,9 @@ def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array
     """Return the exact epsilon of one sample from pi(z | x) at each delta.
 
     Here W is the identity. The result has the shape of delta. It is the smallest
-    epsilon >= 0 whose exact delta is at most the given one, rounded up by at most a
-    relative 1e-9. The normalisers are exact up to 1e-14. For delta = 0 it equals
-    `exact_epsilon_limit` up to that precision.
+    epsilon >= 0 whose exact delta is at most the given one, rounded up by a relative
+    amount of at most 1e-9. The normalisers are accurate to 1e-14. For delta = 0 the
+    result equals `exact_epsilon_limit` up to that precision.
 
     Parameters
     ----------
@@ -256,9 +256,9 @@ def losses(total: int, bins: int, t: float) -> Iterator[tuple[Array, Array]]:
     """Yield the losses between neighbours and their probabilities, for W = identity.
 
     Both are arrays (2 N + 1, pairs). The loss depends on the output z only through
-    z_0 - z_1, which takes the values -N..N in the rows. A pair moves one person from
+    z_0 - z_1, whose values -N..N index the rows. In each pair, one person moves from
     bin 0 to bin 1. The order of the other bins of x does not matter, so only one order
-    is examined. Each array has the pairs of at most 2,000 histograms.
+    is examined. Each array contains the pairs of at most 2,000 histograms.
     """
     total, bins = size(total, bins)
     t = temperature(t)

@@ -32,8 +32,8 @@ from dpsim.boltzmann.space import (
 from dpsim.boltzmann.stationary import objective
 from dpsim.checks import Array
 
-# The number of people up to which the eigenvalues of a line take at most a tenth of a
-# second.
+# The largest number of people for which computing the eigenvalues of a line takes at
+# most a tenth of a second.
 LARGEST_LINE = 100_000
 # The largest possible error of an eigenvalue, for matrices of norm 1.
 ROUNDING = 1e-14
@@ -150,8 +150,8 @@ def mixing_delta(
 ) -> Array:
     """Return the exact delta after k Metropolis steps from the true histogram.
 
-    For each number k of steps, it is the largest sum over z of
-    (P_x^k(z) - e^epsilon P_y^k(z))_+ for neighbours x and y.
+    For each number k of steps, it is the sum over z of (P_x^k(z) - e^epsilon
+    P_y^k(z))_+, maximised over neighbours x and y.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def mixing_delta(
     steps : int or sequence of int, at least 0
     epsilon : float, optional
         At least 0; None means 2 s / t, where s is the `sensitivity`. A value above 700
-        is replaced by 700, which can only raise delta.
+        is replaced with 700, which can only raise delta.
 
     Examples
     --------
@@ -216,16 +216,16 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     and j, it can change both in the same way. For a pair {i, k}, the sums of z and z'
     differ by one. Because the weights of the bins are log-concave, there is a coupling
     in which one of the two counts is larger by one in z' and the other is equal, so the
-    histograms are still one move apart. Therefore the mean distance between any two
-    histograms falls by a factor of 1 - 1 / b in each step, so only constant functions
+    histograms are still one move apart. Therefore each step multiplies the mean
+    distance between any two histograms by at most 1 - 1 / b, so only constant functions
     are multiplied by more than 1 - 1 / b in modulus.
 
     3. On a line with the sum M the weights are exp(-2 (z_i - c)^2 / t) with
-    c = (M + x_i - x_j) / 2. The values z_i - c are a part of -N..N or of the
-    half-integers between. Cutting a line makes no gap smaller, because a function that
-    stays constant beyond the cut has the same Dirichlet form and at least the variance.
-    So the smallest gap is at least the smaller gap of these two lines, which are found
-    numerically and lowered by 1e-14.
+    c = (M + x_i - x_j) / 2. The values z_i - c are some of the integers -N..N or of the
+    half-integers between them. Cutting a line makes no gap smaller, because a function
+    that stays constant beyond the cut has the same Dirichlet form and at least the same
+    variance. So the smallest gap is at least the smaller gap of these two lines, which
+    are found numerically and lowered by 1e-14.
 
     4. No eigenvalue of a line's walk is below minus its second largest, so no
     eigenvalue of the chain is below minus the bound. To see this, let the walk go up or
@@ -275,8 +275,8 @@ def mixing_bound(
     """Return a proven upper bound on delta after k steps from the true histogram.
 
     Here W is the identity, and the steps are those of the Metropolis chain. The result
-    has the shape of the steps. It bounds the largest value over x of
-    (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))), and is clipped to [1e-300, 1].
+    has the shape of the steps. It is an upper bound on
+    (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))) over all x, clipped to [1e-300, 1].
     Fleischer 2024's theorem on the mechanism leaves this delta(k) unspecified.
 
     Parameters
@@ -290,13 +290,13 @@ def mixing_bound(
     Notes
     -----
     A reversible chain that starts at x is within alpha^k / (2 sqrt(pi_x(x))) of its
-    stationary distribution in total variation. Suppose that both stationary
-    distributions are epsilon-private, and that both chains are within d of them. Then
-    P_x(S) <= pi_x(S) + d <= e^epsilon pi_y(S) + d <= e^epsilon P_y(S) +
-    (1 + e^epsilon) d. The factor alpha is at most `convergence_rate`. The normaliser
-    1 / pi_x(x) of x is at most the number of histograms. It is also at most the
-    (n - 1)-th power of the sum of exp(-u^2 / t) over ``|u|`` <= N, because the last bin
-    follows from the others.
+    stationary distribution in total variation. Suppose that a sample from the
+    stationary distribution is epsilon-private, and that both chains are within d of
+    their stationary distributions. Then P_x(S) <= pi_x(S) + d <= e^epsilon
+    pi_y(S) + d <= e^epsilon P_y(S) + (1 + e^epsilon) d. The factor alpha is at most
+    `convergence_rate`. The normaliser 1 / pi_x(x) of x is at most the number of
+    histograms. It is also at most the (n - 1)-th power of the sum of exp(-u^2 / t) over
+    ``|u|`` <= N, because the last bin follows from the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A private histogram of the same total in one call, by three mechanisms."""
+"""A private histogram with the same total in one call, by three mechanisms."""
 
 from __future__ import annotations
 
@@ -32,44 +32,43 @@ def privatize(
     mechanism: str | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
-    """Return a private histogram of the same total.
+    """Return a private histogram with the same total.
 
     It is epsilon-differentially private. For the Boltzmann machine there is also a
     delta, which covers its steps and the rounding of its samples. The `private.Private`
-    holds the histogram, with the labels of a Series, and a statement of its privacy.
-    All public arguments are checked before the histogram is read, and they alone decide
+    holds the histogram, labelled like the input, and a statement of its privacy. All
+    public arguments are checked before the histogram is read, and they alone determine
     the temperature and delta.
 
     Parameters
     ----------
     histogram : array_like or Series (bins,) of int
         The secret counts. Their total, number of bins and labels are public. If they
-        differ from what is declared, a ValueError is raised, and this error is not
-        private.
+        differ from what is declared, a ValueError is raised; this error is not private.
     epsilon : float in (0, 1000], and at least 1e-6 for "laplace"
-        Between neighbours one person changes bin.
+        Neighbours differ in the bin of one person.
     total, bins : int, public: N >= 1 people, 2 to 100,000 bins
     steps : int, optional
         The number of steps of the Metropolis chain from the secret histogram to the
-        release, as Fleischer 2024 defines the mechanism, for N up to 100,000 and no
-        weights. ValueError is raised if the steps are too few to prove a delta below 1.
-        Without steps, the Boltzmann machine samples from the stationary distribution.
-        If its tables would be too large, which may happen for a large total, ValueError
-        is raised.
+        release, as in Fleischer 2024's definition of the mechanism. Only for N up to
+        100,000 and without weights. A ValueError is raised if the steps are too few to
+        prove a delta below 1. Without steps, the Boltzmann machine samples from the
+        stationary distribution. If its tables would be too large, which may happen for
+        a large total, a ValueError is raised.
     weights : array_like (bins,), optional
         The public diagonal of W, positive in at least one bin; ones by default. Only
         for the mechanism "boltzmann".
     invariant : mapping of int to int, optional
-        Public: the bins that keep their counts, numbered from 0, and these counts. The
-        release and its epsilon then concern only the other bins, which share the rest
-        of the total.
+        The bins whose counts are public and do not change, numbered from 0, and their
+        counts. The release and its epsilon then concern only the other bins, which
+        share the rest of the total.
     mechanism : {"boltzmann", "laplace"}, optional
         The Boltzmann machine, or zero-sum noise (`add_zero_sum_laplace`, Ghosh,
         Roughgarden and Sundararajan 2009) followed by the projection onto the nearest
         histogram. None means the mechanism with the smallest known error at the same
         guarantee. This is "laplace", whose noise does not grow with N, unless `steps`
-        or `weights` ask for the Boltzmann machine. (For two or three people the
-        Boltzmann machine can be better.)
+        or `weights` are given, which require the Boltzmann machine. (For two or three
+        people the Boltzmann machine can be better.)
     rng : Generator, int or None
         None uses the operating system's entropy; anything else makes a simulation.
 
@@ -81,8 +80,8 @@ def privatize(
     this sample (`sampling.limit_error`). With steps, it is `mixing_bound` plus the
     rounding of the steps (`sampling.step_error`). The noise of "laplace" is sampled at
     an epsilon that is smaller by 1e-12, which covers its rounding
-    (`zero_sum_noise.one_zero_sum_laplace`). In both mechanisms, nothing is left out
-    because it is improbable, except for what delta covers.
+    (`zero_sum_noise.one_zero_sum_laplace`). Neither mechanism leaves out improbable
+    outcomes, except for those that delta covers.
 
     Examples
     --------
@@ -164,8 +163,8 @@ def privatize(
 class _Mechanism(NamedTuple):
     """A mechanism for given public arguments.
 
-    It has its guarantee, its name in the statement, its parameters, and the function
-    that makes one release.
+    The fields are its guarantee, its name in the statement, its parameters, and the
+    function that makes one release.
     """
 
     epsilon: float
@@ -233,14 +232,14 @@ def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
 def rounding_delta(error: float, epsilon: float) -> float:
     """Return the delta that covers the rounding of a mechanism.
 
-    `error` bounds the errors of the logarithms of all probabilities, for two releases
+    `error` is a bound on the errors of all log-probabilities, for two releases
     together. The rounding of `epsilon_bound`, a few units in its last place, is added
     here.
 
-    Let P and Q be the two distributions, and e^epsilon Q + d a bound on P without
-    errors. With errors, P(S) <= e^(epsilon + error) Q(S) + e^error d. If e^epsilon Q(S)
-    is at least 1, there is nothing to prove. Otherwise the first term exceeds e^epsilon
-    Q(S) by at most e^error - 1.
+    Let P and Q be the two distributions, and suppose that, without rounding errors, P
+    is at most e^epsilon Q + d. With them, P(S) <= e^(epsilon + error) Q(S) + e^error d.
+    If e^epsilon Q(S) is at least 1, there is nothing to prove. Otherwise the first term
+    exceeds e^epsilon Q(S) by at most e^error - 1.
     """
     return math.expm1(error + 8.0 * epsilon * exact_draws.UNIT) * (1.0 + 1e-9)
 

@@ -1,9 +1,9 @@
 """Samples from the Boltzmann distribution, directly or by Metropolis chains.
 
 The distribution and the chains are those of Fleischer 2024. `sample_exact` returns many
-samples at once and has an error in total variation. `draw_limit` returns the one sample
-of a private release. Its error is relative to each probability, so it counts little
-even if epsilon is large. These two functions need a diagonal W.
+samples at once, and its error is a total variation distance. `draw_limit` returns the
+single sample of a private release. Its error is relative to each probability, so it
+matters little even if epsilon is large. These two functions need a diagonal W.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
 from dpsim.numerics.exact_draws import descend, survives
 
-# The number of terms of all bins' tables together, at most.
+# The largest total number of terms in the tables of all bins.
 LARGEST_TERMS = 20_000_000
-# The number of terms of a bin from which the tilt is computed. The samples are exact
-# for any tilt.
+# The number of terms per bin from which the tilt is computed. The samples are exact for
+# any tilt.
 TILT_POINTS = 200
-# A bin's terms below exp(-CUT) times its largest are left out of the tables.
+# A bin's terms below exp(-CUT) times its largest term are left out of the tables.
 CUT = 100.0
 CANDIDATES = ("bins", "individual")
 RULES = ("metropolis", "logistic")
@@ -64,18 +64,18 @@ def sample_exact(
     The distribution is that of independent discrete Gaussians exp(-w (z - x)^2 / t) on
     0..N, given their total. Tilting all of them by exp(lambda z) does not change it. So
     all bins except the widest are sampled from the tilted distributions, and the widest
-    gets the rest of the total. The result is accepted with a probability that is the
-    weight of the widest bin's count relative to the weight of its mode. The tilt lambda
+    gets the rest of the total. The result is accepted with a probability equal to the
+    weight of the widest bin's count divided by the weight of its mode. The tilt lambda
     makes the expected total N, and then a share A of about 1 / sqrt(n) of the proposals
     is accepted.
 
-    Two errors separate a sample from the exact distribution in total variation, and
-    both count as delta. First, terms below exp(-100) times a bin's largest term are
-    left out of its table. This contributes at most n (N + 1) exp(-100) divided by the
+    Two errors add to the total variation distance from the exact distribution, and both
+    count as delta. First, terms below exp(-100) times a bin's largest term are left out
+    of its table. This contributes at most n (N + 1) exp(-100) divided by the
     probability of the total N. Second, double precision (53-bit uniforms and rounded
     sums) adds about 2 K 2^-53 / A for K table terms. A bin needs about 20 sqrt(t / w)
-    terms, and at most N + 1. If the tables need more than 20,000,000 terms, ValueError
-    is raised.
+    terms, and at most N + 1. If the tables need more than 20,000,000 terms, a
+    ValueError is raised.
 
     Examples
     --------
@@ -124,17 +124,17 @@ def sample_exact(
 
 
 class LimitError(NamedTuple):
-    """The errors of `draw_limit`, for every histogram of a total.
+    """The errors of `draw_limit`, for every histogram with a given total.
 
     Attributes
     ----------
     cut : float
         Terms below exp(-cut) times a bin's largest term are left out.
     left_out : float
-        A bound on the probability of all that is left out.
+        A bound on the total probability of the terms that are left out.
     error : float
-        A bound on the error of the logarithm of each other probability, apart from one
-        factor that all probabilities share.
+        A bound on the error of each remaining log-probability, apart from one constant
+        that all of them share.
     """
 
     cut: float
@@ -155,7 +155,7 @@ def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
     W_i. So at most n (N + 1) exp(-cut) prod G_i is left out. A factor of 2 covers the
     rounding of these sums and of the windows.
 
-    The error of a term's exponent. The exponent is the product of z - mode and of the
+    The error of a term's exponent. The exponent is the product of z - mode and the
     difference between the tilt and a (z + mode - 2 x). The first factor is at most the
     width of the window, and both terms of the second are at most
     l = 2 N max(a) + log(n) + 5 in modulus. So the exponent has an error of at most
@@ -328,7 +328,7 @@ def metropolis(
 ) -> NDArray[Any]:
     """Return the states of Metropolis chains after some steps from x, (..., chains, n).
 
-    With `running_mean`, it returns the running means of the objective instead.
+    With `running_mean`, the running means of the objective are returned instead.
 
     Parameters
     ----------
@@ -345,8 +345,9 @@ def metropolis(
         proposals are symmetric. With "individual", the chains tend to pi(z | x) times
         N! / (z_1! ... z_n!), normalised.
     rule : {"metropolis", "logistic"}
-        The acceptance. A candidate that changes c_x by d is accepted with probability
-        min(1, exp(d / t)) for "metropolis" and 1 / (1 + exp(-d / t)) for "logistic".
+        The acceptance rule. A candidate that changes c_x by d is accepted with
+        probability min(1, exp(d / t)) for "metropolis" and 1 / (1 + exp(-d / t)) for
+        "logistic".
     running_mean : bool
         Whether to return running means of c_x, (..., chains, steps). Entry k - 1 is the
         mean over X^0 = x, ..., X^(k - 1). It tends to the expected objective (Fleischer
@@ -389,14 +390,15 @@ def metropolis(
 def step_error(bins: int, epsilon: float) -> float:
     """Return a bound on the relative error of the probability of a step's outcome.
 
-    This is for the chain with pairs of bins, W = identity and the Metropolis rule, at a
-    temperature at which the stationary distribution is epsilon-private. A step either
-    moves one person or leaves the state as it is.
+    The bound is for the chain with pairs of bins, W = identity and the Metropolis rule,
+    at a temperature at which the stationary distribution is epsilon-private. A step
+    either moves one person or leaves the state as it is.
 
     The numbers of the two bins are products of a uniform number of 53 bits, rounded
-    down, so each has a relative error of at most 2 n u, u = 2^-53. A fall of the
-    objective is a whole number of at most 4 N - 2, and its quotient by t is at most (4
-    N - 2) / t = epsilon. So the quotient and `survives` add at most (3 + 2 epsilon) u.
+    down, so each has a relative error of at most 2 n u, u = 2^-53. The objective falls
+    by a whole number of at most 4 N - 2, whose quotient by t is at most
+    (4 N - 2) / t = epsilon. So the quotient and `survives` add at most (3 + 2 epsilon)
+    u.
     """
     return (4.0 * bins + 4.0 + 2.0 * epsilon) * exact_draws.UNIT
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dpsim import checks
 from dpsim.checks import Array, Integers
 
-# The number of entries of one array, at most; they take 400 MB.
+# The largest number of entries in one array; they take 400 MB.
 LARGEST_TABLE = 50_000_000
 LARGEST_TOTAL = 10**9
 LARGEST_BINS = 100_000
@@ -41,8 +41,8 @@ def histogram(x: ArrayLike) -> Integers:
 def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     """Return W for n bins, as (n,) if it is diagonal and as (n, n) otherwise.
 
-    None stands for the identity. A full W must be positive semidefinite, up to 8 n
-    rounding errors.
+    None means the identity. A full W must be positive semidefinite, up to 8 n rounding
+    errors.
     """
     if weights is None:
         return np.ones(bins)
@@ -85,8 +85,8 @@ def size(total: int, bins: int) -> tuple[int, int]:
 def configurations(total: int, bins: int) -> Integers:
     """Return all histograms with this total, (binom(N + n - 1, n - 1), n).
 
-    They are in the order of Fleischer 2024, which is decreasing lexicographically, from
-    (N, 0, ..., 0) to (0, ..., 0, N).
+    They are in the order of Fleischer 2024, which is decreasing lexicographic order,
+    from (N, 0, ..., 0) to (0, ..., 0, N).
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def index(states: Integers) -> Integers:
 
 
 def after_move(z: Integers, i: int, j: int) -> Integers:
-    """Return histograms (..., n) after one person moved from bin i to bin j.
+    """Return histograms (..., n) after one person has moved from bin i to bin j.
 
     Bin i must not be empty.
     """

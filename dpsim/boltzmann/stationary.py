@@ -3,8 +3,8 @@
 Fleischer 2024 defines both. The true histogram x of N people in n bins maximises the
 objective c_x(z) = -(z - x)' W (z - x) over all histograms z with the same total, and
 the stationary distribution pi(z | x), the Boltzmann distribution, is proportional to
-exp(c_x(z) / t). Two histograms are neighbours if one person is in different bins, so
-that their L1 distance is 2. Here W is public and the same for all x, although the
+exp(c_x(z) / t). Two histograms are neighbours if they differ in the bin of one person,
+so that their L1 distance is 2. Here W is public and the same for all x, although the
 slides write W_x.
 """
 

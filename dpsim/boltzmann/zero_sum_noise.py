@@ -23,7 +23,7 @@ from dpsim.numerics.simplex import project_to_simplex
 LARGEST_COUNT = 4 * LARGEST_TOTAL
 # Events of the noise are split into events with exponents of about this size.
 PART = 64.0
-# By how much rounding can raise the exact epsilon of `one_zero_sum_laplace`.
+# The most by which rounding can raise the exact epsilon of `one_zero_sum_laplace`.
 ROUNDING = 1e-12
 
 
@@ -49,16 +49,17 @@ def add_zero_sum_laplace(
     -----
     The noise u is an integer vector with sum 0. Its probability is proportional to
     exp(-epsilon ``|u|_1`` / 2), where ``|u|_1`` / 2 is the number of people who move.
-    Neighbours are x and y = x + e_j - e_i, so the noises u and u - e_j + e_i that lead
-    to the same result have norms that differ by at most 2. The normaliser is the same
-    for all x, and u = 0 attains the difference, so the exact epsilon is `epsilon`.
+    Neighbours are x and y = x + e_j - e_i, so the noise vectors u and u - e_j + e_i,
+    which lead to the same result, have norms that differ by at most 2. The normaliser
+    is the same for all x, and u = 0 attains the difference, so the exact epsilon is
+    `epsilon`.
 
     The noise of n - 1 bins is sampled from the two-sided geometric distribution
     ``q^|v|``, q = exp(-epsilon / 2). The last bin gets minus their sum S, and the
     vector is accepted with probability ``q^|S|``. So the distribution of the accepted
     vectors is proportional to ``q^|u|_1``. The uniform numbers behind these samples
-    have 53 bits, so noise of a probability below about 2^-53 never occurs. That is why
-    `privatize` uses `one_zero_sum_laplace` instead.
+    have 53 bits, so noise with a probability below about 2^-53 never occurs. That is
+    why `privatize` uses `one_zero_sum_laplace` instead.
 
     Examples
     --------
@@ -94,22 +95,22 @@ def one_zero_sum_laplace(
     Notes
     -----
     Proof. A geometric variable G with P(G = g) proportional to q^g has independent
-    binary digits: digit j is 1 with probability p_j = q^(2^j) / (1 + q^(2^j)). The J <=
-    27 digits below 2^J are sampled, and then 2^J is added as long as an event of
+    binary digits: digit j is 1 with probability p_j = q^(2^j) / (1 + q^(2^j)). The
+    J <= 27 digits below 2^J are sampled, and then 2^J is added as long as an event of
     probability q^(2^J) happens, where q^(2^J) = e^-y with 64 < y <= 128, or J = 1. Let
     u = 2^-53. If p_j comes from an exponent y_j, then the probabilities of both values
     of the digit have relative errors of at most (3 + y_j) u, and so has that of the
-    event. From g to g + 1 some digits change, and at most one event more happens. So
-    P(g + 1) / P(g) is q up to a factor exp(e) with ``|e|`` at most 2 (3 J + sum y_j) u
-    + (3 + 128) u <= 549 u. This carries over to the difference of two such variables,
+    event. From g to g + 1 some digits change, and at most one more event happens. So
+    P(g + 1) / P(g) is q up to a factor exp(e) with ``|e|`` at most 2 (3 J + sum y_j)
+    u + (3 + 128) u <= 549 u. This carries over to the difference of two such variables,
     term by term.
 
     Neighbours differ in two bins, and S differs by at most one. The event of
     probability ``q^|S|`` is a sequence of equal events with exponents of about 64 and
     one with a smaller exponent, so its ratio has an error of at most 2 (4 + 64) u. The
-    probability of a rejection is the same for every histogram. Altogether this is less
-    than 1300 u < 2e-13. For epsilon above 128 there are fewer digits but exponents of
-    up to 1000, and the same sums are less than 5000 u < 6e-13.
+    probability of a rejection is the same for every histogram. The total is less than
+    1300 u < 2e-13. For epsilon above 128 there are fewer digits but exponents of up to
+    1000, and the same sums are less than 5000 u < 6e-13.
     """
     noise = np.empty(bins, np.int64)
     half = epsilon / 2.0
@@ -136,7 +137,7 @@ def _geometric(rng, half, digits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-def]
-    """Fill the noise with a vector of sum 0."""
+    """Fill the noise with a vector that sums to 0."""
     while True:
         total = 0
         for i in range(noise.size - 1):
@@ -155,12 +156,12 @@ def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-d
 def nearest_histogram(
     noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None
 ) -> Integers:
-    """Return a histogram (..., n) of this total that is nearest to integer counts.
+    """Return a histogram (..., n) with this total that is nearest to integer counts.
 
     Distances are Euclidean. The projection lowers the counts that stay positive by a
     common amount. In integers, some of these counts are lowered by one more. Every
-    choice of them gives an equally near histogram, so they are chosen at random,
-    uniformly.
+    choice of them gives an equally near histogram, so they are chosen uniformly at
+    random.
 
     Parameters
     ----------

@@ -51,16 +51,16 @@ class Month(NamedTuple):
 def fetch_taxi_month(
     url: str = URL, *, expected: tuple[int, int] = EXPECTED, progress: bool = False
 ) -> Month:
-    """Return the month, which is downloaded (unless it is there), verified and counted.
+    """Return the month after downloading (if necessary), verifying and counting it.
 
     The counts are written to `counts_file`. Raise ValueError if the month cannot be
     downloaded, is not a Parquet file with TLC's columns, or does not have the expected
-    numbers of rows. No counts are written then, and a wrong file is removed.
+    numbers of rows. In these cases, no counts are written, and a wrong file is removed.
 
     Parameters
     ----------
     url : str, the address of the file
-    expected : tuple of int, the numbers of rows in all and within Manhattan
+    expected : tuple of int, the numbers of rows, in all and within Manhattan
     progress : bool, whether to show the progress of the download
     """
     import pooch

@@ -35,8 +35,8 @@ class RoadChain:
         The traffic_matrix itself or, in the core, its rows projected onto the domain
         with the minima ETA and ETA_BAR. The chain of the core is not reversible.
     trip : array of int
-        The sensitive trip. It consists of the start and of a word of 14 segments, or of
-        13 in the core, which does not contain the last one.
+        The sensitive trip. It consists of the start and a word of 14 segments (13 in
+        the core, which lacks the last one).
     """
 
     segments: pd.DataFrame
@@ -50,7 +50,7 @@ class RoadChain:
 def load_gainesville(core: bool = False) -> RoadChain:
     """Return the chain of 43 segments in Gainesville, or its core of 32 segments.
 
-    From a segment, the chain may go to each other segment that shares an intersection
+    From a segment, the chain may go to any other segment that shares an intersection
     with it. The whole chain stands in for that of Benvenuti, Rao, Hale 2026, and the
     core for that of Fallin et al. 2023, Section V.
 

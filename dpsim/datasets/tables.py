@@ -11,7 +11,7 @@ from dpsim import checks, paths
 
 
 def checksums() -> dict[str, str]:
-    """Return the sha256 of every table by its path in data/.
+    """Return the sha256 of every table, keyed by its path in data/.
 
     Raise ValueError if there is no folder data/ beside the package.
     """
@@ -28,7 +28,8 @@ def checksums() -> dict[str, str]:
 def read_bytes(name: str) -> bytes:
     """Return the contents of a table, named by its path in data/.
 
-    If it cannot be read or its sha256 is wrong, a ValueError says how to restore it.
+    If the table cannot be read or its sha256 is wrong, a ValueError says how to restore
+    it.
     """
     recorded = checksums()
     checks.choice("name", name, recorded)
@@ -48,12 +49,12 @@ def read_bytes(name: str) -> bytes:
 
 
 def read_table(name: str) -> pd.DataFrame:
-    """Return a csv table of data/ after verifying its checksum."""
+    """Return a csv table in data/ after verifying its checksum."""
     return pd.read_csv(io.BytesIO(read_bytes(name)))
 
 
 def load_sources() -> pd.DataFrame:
-    """Return where each table of data/ comes from, and whether it is intact.
+    """Return where each table in data/ comes from, and whether it is intact.
 
     The columns are file, contents, source, licence, sha256 (as recorded) and status.
     The status is "intact", or says what is wrong with the file and what to do. Raise
@@ -71,7 +72,7 @@ def load_sources() -> pd.DataFrame:
 
 
 def _status(name: str) -> str:
-    """Return "intact", or what is wrong with a table of data/."""
+    """Return "intact", or what is wrong with a table in data/."""
     try:
         read_bytes(name)
     except ValueError as error:

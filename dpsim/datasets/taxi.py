@@ -1,4 +1,4 @@
-"""Taxi trips between Manhattan's zones, and the rules by which zones are merged."""
+"""Taxi trips between Manhattan's zones, and the rules for merging zones."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     ----------
     source : {"surrogate", "official"} or path
         "surrogate" is the stand-in in data/, and "official" is the month that `dpsim
-        data fetch` has downloaded. A path leads to a csv, csv.gz or Parquet file with
+        data fetch` has downloaded. A path is that of a csv, csv.gz or Parquet file with
         the three columns, in which zones are integers or words. It must have at least
         one row, no empty label and no repeated pair, and its numbers of trips must be
         whole and at least 0.
@@ -138,7 +138,7 @@ def trips_label(source: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Return the three columns of a file. The labels in a text file stay text."""
+    """Return the three columns of a file. Labels in a text file remain text."""
     try:
         if path.suffix == ".parquet":
             # The index may contain the zones.
@@ -182,7 +182,7 @@ def known_zones(trips: pd.DataFrame) -> bool:
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:
     """Return the numbers of trips from zones[i] to zones[j] as a matrix, shape (n, n).
 
-    A pair without a row has the count 0.
+    A pair without a row gets the count 0.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def merge_zones(
         group with the smallest positive count in its row, where epsilon is largest,
         joins the touching group with the fewest departures. With "one by one", the
         unmerged zone with the smallest positive count in its row or column joins the
-        touching group with the most zones. Among equal groups, the one with the fewest
-        departures is taken, and then the one with the lowest zone.
+        touching group with the most zones. Among equally suitable groups, the one with
+        the fewest departures is taken, and then the one with the lowest zone.
 
     Returns
     -------

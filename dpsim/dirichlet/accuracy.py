@@ -69,7 +69,7 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
 def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the largest E KL(p || x) in nats over all databases of N records.
 
-    It is the bound of Benvenuti et al. 2026, Corollary 1. The worst database has one
+    This is the bound of Benvenuti et al. 2026, Corollary 1. The worst database has one
     record in each of n-1 categories and N-n+1 in the last one, because
     x (log x - psi(k x)) is convex.
 
@@ -101,8 +101,8 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
 def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
     """Return the exact errors E ``|x_i - p_i|`` for x ~ Dir(k p), shape (..., n).
 
-    For an entry p it is 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et al. 2026,
-    Lemma 7, equation 95).
+    For an entry p, the error is 2 p^(kp) (1-p)^(k-kp) / (k B(kp, k-kp)) (Benvenuti et
+    al. 2026, Lemma 7, equation 95).
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
     """Return the largest E ``|x_i - p_i|`` over all p, in the shape of k.
 
-    It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained for p_i = 1/2 (Fallin
-    et al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
+    It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained at p_i = 1/2 (Fallin et
+    al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
 def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     """Return the logarithm of a lower bound on the expected error E ``|x_i - p_i|``.
 
-    The bound is that of Benvenuti et al. 2026, Lemma 8, equation 97. It holds, but for
-    the paper's k it is far below the exact error.
+    The bound is Lemma 8 of Benvenuti et al. 2026, equation 97. It is valid, but for the
+    paper's k it is far below the exact error.
 
     Parameters
     ----------
@@ -169,14 +169,14 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
     """Return the exact expected relative error of `delta_monte_carlo`.
 
-    It is E ``|delta_hat - delta|`` / delta, in the shape of draws. Each vertex has a
-    binomial number of hits, so the distribution function of the largest estimate is
-    that of one estimate, raised to the power of `vertices`. For one vertex and many
-    draws the error is about sqrt(2 (1 - delta) / (pi delta draws)).
+    It is E ``|delta_hat - delta|`` / delta, in the shape of draws. The number of hits
+    at each vertex is binomial, so the distribution function of the largest estimate is
+    that of a single estimate raised to the power `vertices`. For one vertex and many
+    draws, the error is about sqrt(2 (1 - delta) / (pi delta draws)).
 
     Parameters
     ----------
-    delta : float, in (0, 1); the exact probability, equal at all vertices
+    delta : float, in (0, 1); the exact probability, the same at all vertices
     draws : int or array_like of int, at least 1; the number of draws for each vertex
     vertices : int, at least 1; the number of vertices
 
@@ -195,8 +195,8 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
 def _mean_deviation(delta: float, draws: int, vertices: int) -> float:
     """Return E|M - m| / m, where m = draws delta and M is the largest number of hits.
 
-    E|M - m| is the sum of P(M < j) over the integers j up to m, and of P(M >= j) over
-    those above m, where the term of each sum that is nearest to m is weighted by its
+    E|M - m| is the sum of P(M <= j) over the integers j <= m plus the sum of P(M >= j)
+    over the integers j > m, where the term nearest to m in each sum is weighted by its
     distance from m. All terms are positive, so nothing cancels for any delta.
     """
     mean = draws * delta

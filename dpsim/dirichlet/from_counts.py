@@ -1,8 +1,8 @@
 """Private shares and chains from counts: Algorithms 1 and 2, and tempered posteriors.
 
-The algorithms are those of Benvenuti et al. 2026. In counts (..., n, n), the row is the
-state in which a transition began. Neighbours differ in the state in which one
-transition ended, so two shares of one row change by 1/N_i (Definition 3).
+The algorithms are those of Benvenuti et al. 2026. The rows of counts (..., n, n) are
+the states in which transitions begin. Neighbours differ in the state in which one
+transition ends, so two shares in one row change by 1/N_i (Definition 3).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SMALLEST_SHAPE = 1e-150  # SciPy 1.17's incomplete beta function is wrong below 
 
 
 class Rows(NamedTuple):
-    """What Theorem 1 needs to know about each row of counts.
+    """The quantities that Theorem 1 requires for each row of counts.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Rows(NamedTuple):
 def rows(counts: ArrayLike) -> Rows:
     """Return N_i, n_i, eta_i and k_min,i of each row of counts, as `Rows`.
 
-    As Table 1 of the paper implies, its simulations take eta_i from the data. Then the
-    guarantee holds only for databases without a share below eta_i.
+    Table 1 of the paper implies that its simulations take eta_i from the data. In that
+    case, the guarantee holds only for databases with no share below eta_i.
 
     Parameters
     ----------
@@ -103,23 +103,23 @@ def private_counts(
 ) -> Released:
     """Return private shares, or a private chain, as `Released`.
 
-    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and the
-    counts of transitions by their Algorithm 2. A record is in only one row, so a chain
-    is as private as its worst row (Theorem 3). A share that is 0 is also 0 in the
-    release.
+    One row of counts is released by Algorithm 1 of Benvenuti et al. 2026, and a matrix
+    of counts by their Algorithm 2. Each record belongs to only one row, so a chain is
+    as private as its worst row (Theorem 3). A share that is 0 is also 0 in the release.
 
     Parameters
     ----------
     counts : array_like, shape (n,) or (n, n)
-        The number of records in each category, or of transitions from the state of the
-        row to that of the column. The total N_i of each row is public.
+        The number of records in each category, or of transitions from the row's state
+        to the column's state. The total N_i of each row is public.
     k : array_like
-        Each row of shares C is replaced by a draw of Dir(k C). There may be one k for
-        all rows or one for each. The paper requires that k is at least 3 / (2 eta).
+        Each row of shares C is replaced with a draw from Dir(k C). There may be one k
+        for all rows or one for each row. The paper requires k to be at least
+        3 / (2 eta).
     eta : array_like, in (0, 1/4)
-        The public minimum, below which no share of the database or of a neighbour may
-        be. Raises ValueError if a share of the database is smaller, because the theorem
-        does not cover this case.
+        The public minimum: no share in the database or in a neighbour may be smaller.
+        Raises ValueError if a share in the database is smaller, because the theorem
+        does not cover that case.
     gamma : array_like, in (0, 1/(n-1)); the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
@@ -149,12 +149,13 @@ def row_privacy(
 ) -> tuple[Array, Array]:
     """Return the promised epsilon of Theorem 1 and an upper bound on its delta.
 
-    They are those of equations (6) and (7) of Benvenuti et al. 2026, for each row,
-    shape (...). For a chain, the largest values over the rows hold (Theorem 3).
+    They follow equations (6) and (7) of Benvenuti et al. 2026 and are given for each
+    row, shape (...). For a chain, take the largest value of each over the rows (Theorem
+    3).
 
-    Raises ValueError if a row has no neighbour without a share below eta_i, because
-    then the formula is undefined. This is the case if 2 eta_i + 1 / N_i > 1, or, with
-    more than two positive counts, if 3 eta_i + 1 / N_i > 1.
+    Raises ValueError if a row has no neighbour whose shares are all at least eta_i,
+    because the formula is then undefined. This is the case if 2 eta_i + 1 / N_i > 1,
+    or, with more than two positive counts, if 3 eta_i + 1 / N_i > 1.
 
     Parameters
     ----------
@@ -201,12 +202,12 @@ def posterior_release(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return draws of the tempered posterior, Dir(kappa (counts + alpha)).
+    """Return draws from the tempered posterior, Dir(kappa (counts + alpha)).
 
-    They have the shape ``(*size, ..., n)`` (Geumlek, Song and Chaudhuri 2017; Ponnoprat
-    2023). Because alpha and kappa are public, the exact delta
-    (`accounting.dirichlet.posterior_delta`) holds for every database, even with zero
-    counts. No share of the release is certain to be 0.
+    The draws have the shape ``(*size, ..., n)`` (Geumlek, Song and Chaudhuri 2017;
+    Ponnoprat 2023). Because alpha and kappa are public, the exact delta
+    (`accounting.dirichlet.posterior_delta`) holds for every database, even if it has
+    zero counts. No share in the release is certain to be 0.
 
     Parameters
     ----------
@@ -234,8 +235,8 @@ def posterior_absolute_error(
 ) -> Array:
     """Return the exact expected errors of the tempered posterior, shape (..., n).
 
-    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), and include the bias.
-    The variable x_i is Beta(a, b) with mean m. With p = c_i/N its expected error is p
+    They are E ``|x_i - c_i/N|`` for x ~ Dir(kappa (c + alpha)), which include the bias.
+    The variable x_i is Beta(a, b) with mean m. For p = c_i/N, its expected error is p
     (2 I_p(a, b) - 1) + m (1 - 2 I_p(a+1, b)).
 
     Parameters

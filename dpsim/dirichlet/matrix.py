@@ -1,11 +1,11 @@
 """Privacy of the matrix Dirichlet mechanism: Theorem 1, and k if all rows may differ.
 
-The mechanism of Fallin et al. 2023 replaces each row P_i of a transition matrix by a
-draw of Dir(k P_i). Their Theorem 1 states that the release is as private as its worst
+The mechanism of Fallin et al. 2023 replaces each row P_i of a transition matrix with a
+draw from Dir(k P_i). Their Theorem 1 states that the release is as private as its worst
 row, which is true if neighbours differ in one row. By their Definition 4, however,
 neighbours may differ in all rows, by b in 1-norm in each. Then the log-likelihood
-ratios of the rows add up. Each row may be the worst one whatever the others are, so the
-matrix is exactly as private as the composition of its rows (`accounting.compose`).
+ratios of the rows add up. Any row may attain its worst case whatever the others are, so
+the matrix is exactly as private as the composition of its rows (`accounting.compose`).
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ def theorem1_matrix_epsilon(
 ) -> Any:
     """Return the promised epsilon of Theorem 1 for a matrix, in the shape of k.
 
-    The theorem is that of Fallin et al. 2023.
-    If neighbours differ in one row, it is an upper bound on the log-likelihood ratio as
-    long as every protected entry is at least gamma.
+    The theorem is that of Fallin et al. 2023. If neighbours differ in one row, this
+    epsilon is an upper bound on the log-likelihood ratio as long as every protected
+    entry is at least gamma.
 
     Parameters
     ----------
     k, eta, eta_bar, gamma : as in `dirichlet.theorem1_vector_epsilon`
     b : float, in (0, 1]; the largest distance in 1-norm between the rows of neighbours
     protected : int or array_like of int, at least 2
-        ``|W_i|`` of each row, or of all rows. The result is the largest epsilon of a
-        row, which is that of the smallest ``|W_i|``.
+        ``|W_i|`` for each row, or one value for all rows. The result is the largest
+        epsilon over the rows, which belongs to the smallest ``|W_i|``.
 
     Examples
     --------
@@ -77,11 +77,11 @@ def theorem1_k(
 ) -> float:
     """Return the largest k for which `theorem1_matrix_epsilon` is at most epsilon.
 
-    The relative error of k is at most 1e-12.
+    The relative error in k is at most 1e-12.
 
     Parameters
     ----------
-    epsilon : float, above 0, and between the epsilons for k = 1e-9 and for k = 1e9
+    epsilon : float, above 0, and between the values of epsilon at k = 1e-9 and k = 1e9
     b, eta, eta_bar, gamma, protected : as in `theorem1_matrix_epsilon`
 
     Examples
@@ -119,8 +119,8 @@ def largest_k(
 
     Neighbours differ in every row, each by its own shift, shape (rows,). At the
     returned k, which is rounded down by a relative amount of about 1e-5, a proven upper
-    bound on the delta of the composition is at most `delta`. If this is so for no k,
-    the ValueError gives the epsilon that can be reached.
+    bound on the delta of the composition is at most `delta`. If there is no such k, a
+    ValueError gives the epsilon that can be reached.
     """
 
     def excess(log_k: float) -> float:

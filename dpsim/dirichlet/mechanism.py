@@ -1,4 +1,4 @@
-"""The Dirichlet mechanism: exact samples of Dirichlet distributions, in log space."""
+"""The Dirichlet mechanism: exact samples from Dirichlet distributions, in log space."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dpsim.checks import Array
 
 SMALLEST_PARAMETER = 1e-290  # below it, the logarithms of a draw would overflow
 LARGEST_K = 1e300
-LARGEST_K_OF_DELTA = 1e12  # because the series of the tail has up to 10 sqrt(k) terms
-# A draw of Gamma(a) is below the smallest float with probability about exp(-745 a).
+LARGEST_K_OF_DELTA = 1e12  # because the series for the tail has up to 10 sqrt(k) terms
+# A draw from Gamma(a) is below the smallest float with probability about exp(-745 a).
 LOG_SPACE_BELOW = 0.1
 
 
@@ -28,11 +28,11 @@ def dirichlet_mechanism(
     rng: np.random.Generator | int | None = None,
     log: bool = False,
 ) -> Array:
-    """Return draws of Dir(k p), shape ``(*size, ..., n)``, one for each row of p.
+    """Return draws from Dir(k p), shape ``(*size, ..., n)``, one for each row of p.
 
     This is the Dirichlet mechanism (Benvenuti et al. 2026, Definition 5; Fallin et al.
     2023, Definition 6). Each draw sums to 1 up to n rounding errors. If a row has a
-    parameter k p_i below 0.1, it is sampled in log space, so the left tail is right
+    parameter k p_i below 0.1, it is sampled in log space, so the left tail is accurate
     down to the smallest float, 5e-324. Entries below that are 0.0.
 
     Parameters
@@ -41,11 +41,11 @@ def dirichlet_mechanism(
         Probability vectors. Entries that are 0 are also 0 in the draws.
     k : array_like, in (0, 1e300]
         It broadcasts with the leading axes of p, so each row may have its own k.
-    size : int or sequence of int, optional; the number of draws of each row
+    size : int or sequence of int, optional; the number of draws for each row
     rng : numpy.random.Generator or int, optional
         None means a new generator, seeded by the operating system.
     log : bool
-        Whether to return logarithms of the entries, which are finite wherever p is
+        Whether to return the logarithms of the entries, which are finite wherever p is
         positive. For k p_i = 1e-6, most of them are below -1e5.
 
     Examples
@@ -66,7 +66,7 @@ def dirichlet_mechanism(
 def gamma_constants(rows: Array) -> tuple[Array, Array, Any]:
     """Return the offset and scale of `_gamma` for each parameter, and a mask of rows.
 
-    The mask marks the rows that are sampled in logarithms.
+    The mask marks the rows that are sampled in log space.
     """
     raised = np.where(rows < 1.0, rows + 1.0, rows)  # `_draw` corrects for the 1
     offset = raised - 1.0 / 3.0
@@ -95,11 +95,11 @@ def dirichlet_parameters(p: ArrayLike, k: ArrayLike) -> tuple[Array, Array, Arra
     return p, k[..., None], parameters
 
 
-# inline, because counting the references to the generator in a call takes as long as
+# inlined, because counting the references to the generator in a call takes as long as
 # the draw itself
 @njit(inline="always")
 def _gamma(rng, offset, scale):  # type: ignore[no-untyped-def]
-    """Return a draw of Gamma(offset + 1/3) for offset >= 2/3.
+    """Return a draw from Gamma(offset + 1/3) for offset >= 2/3.
 
     The method of Marsaglia and Tsang (2000) is exact. The scale is 1 / sqrt(9 offset).
     """
@@ -120,8 +120,8 @@ def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-
     """Fill x with one Dirichlet draw, or with its logarithms if `logs`.
 
     The draw consists of normalised Gamma variables, which are computed in log space if
-    `in_logs`. For a < 1, Gamma(a) is sampled as Gamma(a + 1) times U^(1/a), where U is
-    uniform, which is exact however small a is.
+    `in_logs`. For a < 1, a Gamma(a) variable is sampled as a Gamma(a + 1) variable
+    times U^(1/a), where U is uniform. This is exact however small a is.
     """
     top = -np.inf
     total = 0.0

@@ -13,10 +13,10 @@ from dpsim.checks import Array, Integers
 from dpsim.dirichlet import matrix, mechanism
 from dpsim.numerics import simplex
 
-# With a smaller k eta, a change of many entries can have a larger delta than one of
-# two.
+# With a smaller k eta, a change of many entries can have a larger delta than a change
+# of two.
 SMALLEST_K_ETA = 0.5
-# the smallest b / 2 and eta if losses add up, because below it their grid is too coarse
+# the smallest b / 2 and eta if losses add up; below them, the grid is too coarse
 SMALLEST_COMPOSED = 1e-3
 INSIDE = 1e-9  # the distance from the paper's domain that is regarded as rounding
 
@@ -39,32 +39,36 @@ def privatize(
 
     Each row is released by the Dirichlet mechanism with the largest k for which the
     exact accounting gives (epsilon, delta)-differential privacy. Neighbours differ by
-    `b` or by one of `records` (give exactly one of them), in one row or in all `rows`.
+    `b`, or in one of `records` (give exactly one of these two arguments), either in one
+    row or in all rows, as `rows` states.
 
     Without `protected`, P may be any transition matrix, because its rows are first
     projected onto the vectors whose entries on the support are at least eta. With
     `protected`, P must be in the domain of Fallin et al. 2023. All arguments except P
-    are public, and k depends only on them. So does every ValueError, except the one for
-    a P outside that domain. If no k reaches the given epsilon, the ValueError says
-    which epsilon can be reached. The `parameters` of the result are k, eta and shift.
+    are public, and k depends only on them. The same is true of every ValueError, except
+    the one for a P outside that domain. If no k reaches the given epsilon, a ValueError
+    says which epsilon can be reached. The `parameters` of the result are k, eta and
+    shift.
 
     Parameters
     ----------
     P : array_like, Series or DataFrame, shape (n,) or (rows, n); probability vectors
-        Its shape and its labels are public, and the release has the same ones. Arrays
-        of float32 or float16 raise ValueError, because their rounding moves neighbours
-        further apart. For 10^7 records, it does so by up to 1.19 / N instead of 1 / N.
+        Its shape and its labels are public, and the release has the same shape and
+        labels. Arrays of float32 or float16 raise ValueError, because their rounding
+        moves neighbours further apart. For 10^7 records, neighbours can be up to
+        1.19 / N apart instead of 1 / N.
     epsilon : float, in (0, 1e30]
     delta : float, in (0, 1)
     support : array_like of bool, which broadcasts to P
-        Which entries are possible; the others are 0 in the release. True means all.
-    eta : float, in (0, 1/m), where m is the largest number of possible entries of a row
+        Which entries are possible; the others are 0 in the release. True means all of
+        them.
+    eta : float, in (0, 1/m), where m is the largest number of possible entries in a row
         The public minimum, which must not be computed from P.
     b : float, in (0, 1], optional
         The largest distance in 1-norm between the rows of neighbours (Fallin et al.
         2023, Definition 4).
     records : array_like, which broadcasts to the rows, optional
-        The public number N of records from which each row is counted. Neighbours differ
+        The public number N of records that are counted in each row. Neighbours differ
         in one record, so 1/N moves from one entry of a row to another (Benvenuti et al.
         2026, Definition 3).
     rows : {"one", "all"}
@@ -75,12 +79,12 @@ def privatize(
     protected : array_like of bool, which broadcasts to P, optional
         The sets W_i of Fallin et al. 2023, to be given with `eta_bar` and `b`. In each
         row, W_i contains at least two entries of the support, but not all of them.
-        Neighbours differ in two protected entries of a row, as in Definition 4. With
-        `records` it raises ValueError, because a record may also move to or from an
-        entry that is not protected. This entry may be smaller than eta, and then
-        nothing bounds the loss.
+        Neighbours differ in two protected entries of a row, as in Definition 4.
+        Together with `records` they raise ValueError, because a record may also move to
+        or from an entry that is not protected. Such an entry may be smaller than eta,
+        and then there is no bound on the loss.
     eta_bar : float, optional
-        The protected entries of each row have a sum of at most 1 - eta_bar.
+        The protected entries of each row sum to at most 1 - eta_bar.
     rng : numpy.random.Generator or int, optional
         None means the operating system's entropy. With anything else, the result is a
         simulation, and its statement says so.
@@ -88,28 +92,29 @@ def privatize(
     Notes
     -----
     *The projection costs no privacy*, because it moves no two vectors further apart in
-    total variation. It is max(x_j - tau, L_j) on the support, where tau makes the
-    sum 1. Let an amount s move from entry i to entry j. If tau does not fall, only
-    entry j rises, by at most s. If tau does not rise, only entry i falls, by at most s.
-    (An entry off the support does not count.) In both cases the projections are at most
-    s apart. A larger change is a sequence of such moves, whose distances add up to its
-    own. So neighbours at distance s stay within s, although they may then differ in
-    many entries. The projection does not increase the 2-norm either, but a bound by the
-    2-norm would be worse by a factor sqrt(n / 2).
+    total variation. On the support, it is max(x_j - tau, L_j), where tau makes the sum
+    1. Let an amount s move from entry i to entry j. If tau does not fall, only entry j
+    rises, by at most s. If tau does not rise, only entry i falls, by at most s. (An
+    entry off the support does not count.) In both cases the projections are at most s
+    apart. Any other change is a sequence of such moves whose distances add up to its
+    own. So neighbours at distance s remain within distance s, although they may then
+    differ in many entries. The projection does not increase the 2-norm either, but a
+    bound based on the 2-norm would be worse by a factor of sqrt(n / 2).
 
-    *A change of many entries costs no more than one of two* if k eta >= 1/2 (proven in
-    `dpsim.accounting.dirichlet`). Let s be 1/N or b/2, or 1 - m eta if this diameter of
-    the set of projections is smaller. Then the delta of a row is at most that of
-    Beta(k eta + k s, k eta) against its mirror image. With `b`, this is attained for
-    rows of at least three possible entries. With `records`, it is attained if, in
-    addition, eta N is an integer. Otherwise it is an upper bound. If all rows change,
-    the rows are composed, which gives an upper bound within 1e-4 of the exact delta.
+    *A change of many entries costs no more than a change of two* if k eta >= 1/2
+    (proven in `dpsim.accounting.dirichlet`). Let s be 1/N or b/2, or 1 - m eta, the
+    diameter of the set of projections, if that is smaller. Then the delta of a row is
+    at most that of Beta(k eta + k s, k eta) against its mirror image. With `b`, this
+    value is attained for rows with at least three possible entries. With `records`, it
+    is attained if, in addition, eta N is an integer. Otherwise it is an upper bound. If
+    all rows change, the rows are composed, which gives an upper bound within 1e-4 of
+    the exact delta.
 
     *In the domain of Fallin et al.* (Definitions 1, 3 and 6) the entries of W_i are at
-    least eta, and their sum is at most 1 - eta_bar. P is not projected onto it, because
-    this could change entries outside W_i; neighbours outside the domain are not
-    covered. Neighbours differ in two entries, so the delta of one row is exact for
-    every k. Several rows are composed.
+    least eta, and their sum is at most 1 - eta_bar. P is not projected onto this
+    domain, because that could change entries outside W_i. Neighbours outside the domain
+    are not covered. Neighbours differ in two entries, so the delta of one row is exact
+    for every k. Several rows are composed.
 
     Rows with one possible entry are certain and reveal nothing. The guarantee does not
     cover what rounding errors may reveal.
@@ -209,7 +214,7 @@ def noisy_matrix(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Array:
-    """Return P plus independent noise on its support, shape ``(*size, ..., n)``.
+    """Return P with independent noise added on its support, shape ``(*size, ..., n)``.
 
     The rows of the result are not yet probability vectors.
 
@@ -254,9 +259,9 @@ def _neighbours(
 
     The shift is the total variation distance between the rows of two neighbours, or 0
     if a row has only one possible entry. `possible` is the number of possible entries
-    of each row. Each of these is at least eta, and their sum is at most `room`. The
-    description says how neighbours differ; `changed` begins it if only some entries may
-    change.
+    in each row. Each such entry is at least eta, and their sum is at most `room`. The
+    description says how neighbours differ, and it begins with `changed` if only some
+    entries may change.
     """
     if (records is None) == (b is None):
         raise ValueError(
@@ -308,10 +313,10 @@ def _largest_k(
     together: int,
     two_move: bool,
 ) -> Any:
-    """Return the largest k for the target, for each row or, if losses add up, for all.
+    """Return the largest private k for each row or, if losses add up, for all rows.
 
-    `two_move` says that neighbours differ in two entries of a row, so that every k in
-    the range of the accounting is allowed.
+    `two_move` says whether neighbours differ in only two entries of a row. If so, every
+    k in the range of the accounting is allowed.
     """
     moving = shifts > 0.0
     shift = shifts[moving]

@@ -1,4 +1,4 @@
-"""Published bounds for private chains: stationary distribution and convergence."""
+"""Published bounds on the stationary distribution and convergence of private chains."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mean_kl_bound(
     N, k : array_like
         The number of records and the k of each row, which broadcast to the shape of pi.
     categories : array_like, optional
-        The number of possible transitions of each row, which broadcasts to the shape of
+        The number of possible transitions in each row, which broadcasts to the shape of
         pi. None means n.
 
     Examples
@@ -46,9 +46,9 @@ def mean_kl_bound(
 def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
     """Return the published bound on the expected distance E TV(pi, pi~), shape (...).
 
-    It is ``||Z|| sqrt(2 L) / 2``, where ``||Z||`` is the largest sum of absolute values
-    in a row of the fundamental matrix (Benvenuti et al. 2026, Theorem 4). It is not
-    proven here, because the paper's proof weights the rows by pi, but the perturbation
+    It is ``||Z|| sqrt(2 L) / 2``, where ``||Z||`` is the largest absolute row sum of
+    the fundamental matrix (Benvenuti et al. 2026, Theorem 4). We do not regard it as
+    proven, because the paper's proof weights the rows by pi, whereas the perturbation
     identity weights them by pi~. No counterexample was found among random chains.
 
     Parameters
@@ -73,9 +73,9 @@ def ergodicity_bound(
 ) -> Array:
     """Return sqrt(2 L), shape (...), the published bound on the mean change of tau_inf.
 
-    This is Theorem 5 of Benvenuti et al. 2026. It is false, because the proof mixes two
+    This is Theorem 5 of Benvenuti et al. 2026, which is false; its proof mixes two
     norms. For the counts [[5000, 5000, 10], [5000, 5000, 10], [6, 6, 13]] and
-    k_i = 3 / (2 eta_i) the result is 0.0547, but tau_inf changes by 0.138 on average.
+    k_i = 3 / (2 eta_i), the bound is 0.0547, but tau_inf changes by 0.138 on average.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def theorem1_vector_epsilon(
 ) -> Any:
     """Return the promised epsilon of Theorem 1 for one probability vector.
 
-    The formula is that of Benvenuti et al. 2026, equation 6, or with `eta_bar` that of
+    The formula is equation 6 of Benvenuti et al. 2026 or, with `eta_bar`, that of
     Fallin et al. 2023. Let neighbours be p and p - shift e_i + shift e_j. As long as
     every protected entry of the release is at least gamma, epsilon is an upper bound on
     the log-likelihood ratio. `theorem1_delta_bounds` bounds the probability of the
@@ -44,7 +44,7 @@ def theorem1_vector_epsilon(
     Parameters
     ----------
     k : array_like, in (0, 1e300]; the k of Dir(k p); arguments broadcast
-    shift : array_like, above 0, and so small that neighbours exist
+    shift : array_like, above 0, and small enough that neighbours exist
         1/N if one of N records is replaced, and b/2 for the neighbours of Fallin et al.
     eta : array_like, above 0; the public minimum of the protected entries
     gamma : array_like, in (0, 1/(n-1))
@@ -52,8 +52,8 @@ def theorem1_vector_epsilon(
         The number of protected entries. In Benvenuti et al. all entries are protected,
         and in Fallin et al. those in W.
     eta_bar : array_like, in (0, 1), optional
-        In Fallin et al. the other entries have a sum of at least eta_bar. None selects
-        the formula of Benvenuti et al., which has eta in its place.
+        In Fallin et al. the other entries sum to at least eta_bar. None selects the
+        formula of Benvenuti et al., which uses eta instead.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def theorem1_vector_epsilon(
     k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
     gamma = _inner_minimum(gamma, n)
     if eta_bar is None:
-        # Two entries share at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for
+        # Two entries sum to at most 1 - (n-2) eta, so the paper's 1 - eta is wrong for
         # n = 2.
         outside: Array | float = 0.0
         others = min(n - 2, 1)
@@ -202,7 +202,7 @@ def best_epsilon_bound(
 
     Parameters
     ----------
-    delta : array_like, in (0, 1), and so large that some gamma >= 1e-300 reaches it
+    delta : array_like, in (0, 1), and large enough that some gamma >= 1e-300 reaches it
     k : float, in [1e-290, 1e12]
     shift, eta : float, as in `theorem1_vector_epsilon`
     n : int, at least 2; the number of entries
@@ -237,14 +237,14 @@ def best_epsilon_bound(
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     """Return the probability that a protected entry of Dir(k p) is below gamma.
 
-    It is 1 minus the integral of Lemma 2 of Fallin et al. 2023, for any number of
+    It is 1 minus the integral in Lemma 2 of Fallin et al. 2023, for any number of
     protected entries. The relative error is at most 1e-6 if the result is above 1e-100.
 
-    Independent Gamma variables of shapes k p_j all exceed gamma s with probability
-    prod Q(k p_j, gamma s), where Q is the regularised upper incomplete gamma function.
-    The entries of Dir(k p) are these variables divided by their total, which is
-    independent of the entries. So the product is the Laplace transform of Lemma 2's
-    integral as a function of the total. The inverse is one contour integral, that of
+    Independent Gamma variables of shapes k p_j all exceed gamma s with probability prod
+    Q(k p_j, gamma s), where Q is the regularised upper incomplete gamma function. The
+    entries of Dir(k p) are these variables divided by their total, which is independent
+    of the entries. So the product is the Laplace transform of Lemma 2's integral as a
+    function of the total. The inverse transform is a single contour integral, that of
     e^s s^(-k) (1 - prod Q(k p_j, gamma s)), times Gamma(k) / (2 pi i).
 
     Parameters
@@ -275,7 +275,7 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
     end = math.sqrt(40.0 / (peak * (1.0 - means.size * gamma)))
     step = min(0.15, 0.3 / math.sqrt(peak))
     root = 1.0 + 1j * step * (np.arange(math.ceil(end / step)) + 0.5)
-    # on this parabola round the cut, the trapezoidal rule converges exponentially
+    # on this parabola around the cut, the trapezoidal rule converges exponentially
     s = peak * root**2
     leaving = np.zeros(s.shape)
     for shape in k * means:
@@ -303,7 +303,7 @@ def _lower_gamma(a: float, z: Any) -> Any:
 
 
 def extreme_points(n: int, eta: float) -> Array:
-    """Return the vertices of the probability vectors with entries >= eta, (n, n).
+    """Return the vertices of the set of probability vectors >= eta, shape (n, n).
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def delta_monte_carlo(
 ) -> Any:
     """Return the papers' estimate of delta by sampling, in the shape of draws.
 
-    For each row of p, it is the share of draws of Dir(k p) that have an entry below
+    For each row of p, it is the share of draws from Dir(k p) that have an entry below
     gamma. The largest share over the rows is returned, so the estimate is biased
     upwards. `theorem1_delta_bounds` gives proven bounds.
 
@@ -344,12 +344,12 @@ def delta_monte_carlo(
     k : float, above 0
     gamma : float, in (0, 1)
     draws : int or array_like of int, at least 1
-        The number of draws of each row. An increasing array gives an estimate from the
+        The number of draws for each row. An increasing array gives an estimate from the
         first draws[0] draws, one from the first draws[1] draws, and so on.
     rng : numpy.random.Generator or int, optional
         None means a new generator, seeded by the operating system.
     protected : int, in 1..n, optional
-        Only so many entries, the first ones, are compared with gamma. None means all.
+        Only the first `protected` entries are compared with gamma. None means all.
 
     Examples
     --------

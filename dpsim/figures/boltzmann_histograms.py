@@ -49,7 +49,7 @@ def walk_chart(
         there is none), and delta (at epsilon 2 s / t).
     laws : sequence of str
         The two columns with the probabilities of z, one for each start.
-    t : float, the temperature that is chosen at the start
+    t : float, the temperature that is selected initially
     sensitivity : float, s
     """
     law = encode("law", "nominal")
@@ -170,7 +170,7 @@ def draw_samples(
     table : DataFrame
         The columns are t, "who moves", bin, mean, quantile_05 and quantile_95.
     printed : mapping, optional
-        For each t the releases that the slides report, shape (releases, n).
+        For each t, the releases that the slides report, shape (releases, n).
     """
     counts = np.asarray(truth)
     bins = np.arange(counts.size)
@@ -250,8 +250,8 @@ def draw_replications(
     table : DataFrame
         The columns are "who moves", t, k, replication and share_sampled (the difference
         as a share of the expected objective).
-    tolerance : float, the largest share for which two chains are called close
-    drawn : mapping, the words for each kind of walk in the titles
+    tolerance : float, the largest share at which two chains count as close
+    drawn : mapping, the words for each kind of walk, used in the titles
     """
     fig, axes = plt.subplots(2, 2, figsize=size(2, 3.8), sharex=True, sharey=True)
     for ax, ((who, t), part) in zip(axes.flat, table.groupby(["who moves", "t"])):

@@ -30,9 +30,9 @@ def beta_densities(
     costs : DataFrame
         A column for each of these controls, the column `many`, and positive values of
         delta.
-    start : mapping, the value at which each control and `many` starts
+    start : mapping, the initial value of each control and of `many`
     many : str
-        The column of costs on the horizontal axis, which has a control too. It is
+        The column of costs on the horizontal axis, which also has a control. It is
         "rows", the number of rows in which neighbours differ, or "N", the number of
         records. If curves has this column, the control offers the values in curves and
         changes the densities. Then costs may contain further values, which make the

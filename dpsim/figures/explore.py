@@ -123,7 +123,7 @@ def save_moving(moving: Moving, name: str, data: pd.DataFrame, output: str) -> N
 
 
 def encode(field: str, kind: str = "quantitative", **look: Any) -> dict[str, Any]:
-    """Return the encoding of a column, with further properties such as its title."""
+    """Return the encoding of a column, with further properties such as a title."""
     return {"field": field, "type": kind, **look}
 
 
@@ -137,7 +137,7 @@ def note(
     words : str, an expression of Vega over the fields of `by` and `means`
     by : sequence of str, the fields that define the groups
     means : sequence of str, the fields that are averaged over each group
-    mark : the properties of the text, for example its place
+    mark : the properties of the text, for example its position
     """
     averages = [{"op": "mean", "field": field, "as": field} for field in means] or [
         {"op": "count", "as": "rows"}
@@ -155,13 +155,13 @@ def note(
 def slider(
     name: str, label: str, value: float, low: float, high: float, step: float
 ) -> dict[str, Any]:
-    """Return a parameter of a chart that the reader sets with a slider.
+    """Return a chart parameter that the reader sets with a slider.
 
     Parameters
     ----------
     name : str, the parameter's name in expressions
     label : str, the text beside the slider
-    value : float, the value at the start
+    value : float, the initial value
     low, high, step : float, the limits of the slider and its step
 
     Examples
@@ -177,7 +177,7 @@ def slider(
 def radio(
     name: str, label: str, value: float, options: Sequence[float]
 ) -> dict[str, Any]:
-    """Return a parameter of a chart like that of `slider`, but with radio buttons."""
+    """Return a chart parameter like the one from `slider`, but with radio buttons."""
     control = {"input": "radio", "options": options, "name": label}
     return {"name": name, "value": value, "bind": control}
 

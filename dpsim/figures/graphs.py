@@ -44,8 +44,8 @@ def draw_automaton(
 
     Each state is a circle, or two circles if it is accepting. The circle contains the
     number of letters written, a bar, the number of mismatches and, if it matters, the
-    last letter. Below the circle, V is written in grey. Each arrow is a letter, with
-    its probability in vermilion beside it.
+    last letter. Below the circle, V is written in grey. Each arrow stands for a letter,
+    whose probability is written in vermilion beside it.
 
     The columns of the returned table are position, mismatches, state, letter,
     next_mismatches, next_state, probability, words and next_words.
@@ -58,8 +58,8 @@ def draw_automaton(
         of the letters written, the mismatches and the last letter ("" over an
         alphabet).
     mu : mapping
-        The probability of each (next state, letter), for each state that does not
-        accept.
+        The probability of each (next state, letter), for each state that is not
+        accepting.
     start : state
     highlight : sequence of letters, a word whose path is plotted in thick blue arrows
     """
@@ -146,7 +146,7 @@ def _edges_from(mu: Policy, start: State) -> list[tuple[State, Hashable, State, 
 
 
 def _places(states: Collection[State]) -> dict[State, Array]:
-    """Return the places of the states, in a column for each number of letters written.
+    """Return the positions of the states, with a column for each number of letters.
 
     In each column, the states with the fewest mismatches are at the top. Over an
     alphabet, the height of a state is given by its number of mismatches.
@@ -162,7 +162,7 @@ def _places(states: Collection[State]) -> dict[State, Array]:
 
 
 def _arrow(ax: Any, tail: Any, head: Any, bend: float, thick: bool = False) -> None:
-    """Draw an arrow between two states that is bent by `bend`."""
+    """Draw an arrow, bent by `bend`, between two states."""
     arrow = FancyArrowPatch(
         tail,
         head,
@@ -187,7 +187,7 @@ def _label(
     letter: str,
     probability: str,
 ) -> None:
-    """Write a letter and its probability on an arrow, at the share `along` of its way."""
+    """Write a letter and its probability at the fraction `along` of an arrow."""
     reach = head - tail
     control = (tail + head) / 2 + bend * np.array([reach[1], -reach[0]])
     x, y = (1 - along) ** 2 * tail + 2 * along * (1 - along) * control + along**2 * head
@@ -223,7 +223,7 @@ def _circle(
 
 
 def _frame(ax: Any, places: Array, margin: float) -> None:
-    """Hide the axes, and give them equal scales and limits around these places."""
+    """Hide the axes, and give them equal scales and limits around these positions."""
     low = places.min(axis=0) - margin
     high = places.max(axis=0) + margin
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")

@@ -88,11 +88,11 @@ def style() -> None:
 
 
 def size(columns: int, height: float) -> tuple[float, float]:
-    """Return the width and the height of a figure, in inches.
+    """Return the width and height of a figure, in inches.
 
     Parameters
     ----------
-    columns : int, 1 or 2, the number of columns of a page that the figure covers
+    columns : int, 1 or 2, the number of page columns that the figure spans
     height : float, in (0, 12], inches
 
     Examples
@@ -147,7 +147,7 @@ def draw_lines(
     table : DataFrame
     x, y, names : str, the columns of the two coordinates and of the name
     colours : mapping, the colour of each name, in the order of the legend
-        A colour that is not in DASHES has a solid line.
+        A colour that is not in DASHES gets a solid line.
     bounds : collection of str, the names of the bounds, whose lines are dashed
     error : str, optional, the column of the standard errors, for `draw_band`
     """
@@ -188,7 +188,7 @@ def draw_band(
 def plain_ticks(axis: Any, values: Sequence[float]) -> None:
     """Put ticks at these values of a logarithmic axis, and write them as plain numbers.
 
-    If there is too little room for all of them, some are left out in equal steps.
+    If there is too little room for all of them, some are left out at regular intervals.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def save(
     contain neither dates nor versions. In a notebook, the png is then shown at half its
     size, and the figure is closed. Each file is rendered only once. Therefore an artist
     whose place depends on another artist, such as an arrow that begins at a box, needs
-    a higher zorder than that artist.
+    a higher zorder than the other artist.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def compare_zones(
     group: ArrayLike,
     source: str,
 ) -> Any:
-    """Return maps of the true distribution and of the differences of others from it.
+    """Return maps of the true distribution and of how others differ from it.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def compare_zones(
     true : array_like, shape (m,), the positive probability of each group of zones
         The scale of its colours is logarithmic.
     others : array_like, shape (r, m), the other distributions
-        Their differences from the true one are shown in per cent of it, on a linear
+        Their differences from the true one are shown as percentages of it, on a linear
         scale from -20 % to 20 %.
     labels : sequence of r str, their names
     group : array_like of int, the group 0..m-1 of each zone
@@ -134,8 +134,8 @@ def choropleth(
 ) -> PathCollection:
     """Fill each outline of `zone_shapes` with the colour of its value.
 
-    Return the outlines, of which ``fig.colorbar`` can make a colour bar. GeoPandas' own
-    method would render the whole figure for each map.
+    Return the outlines, from which ``fig.colorbar`` can make a colour bar. GeoPandas'
+    own method would render the whole figure for each map.
     """
     paths = []
     for shape in shapes:
@@ -192,8 +192,7 @@ def draw_network(ax: Any, chain: RoadChain) -> None:
 def draw_walk(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> Array:
     """Plot a walk from midpoint to midpoint of its segments, and return its line.
 
-    The line of a further pass along a road is moved to the right. Arrows show the
-    direction.
+    Each repeated pass along a road is shifted to the right. Arrows show the direction.
 
     Parameters
     ----------
@@ -245,8 +244,8 @@ def mark_ends(ax: Any, line: Array, colour: str, end_size: float) -> None:
 def walk_stops(chain: RoadChain, states: ArrayLike) -> Array:
     """Return the points that a walk passes, in metres, shape (points, 2).
 
-    They are the midpoint of each segment, and between two of them the intersection that
-    both segments share.
+    They are the midpoints of the segments and, between two midpoints, the intersection
+    that both segments share.
     """
     visited = np.asarray(states).tolist()
     ends = segment_ends(chain)
@@ -267,15 +266,14 @@ def name_segments(
     """Write the number of each segment that a walk visits near the segment's midpoint.
 
     Each number is written where it hides as little as possible of the texts and lines.
-    The layout of the figure must have been made before, because the distances depend on
-    it.
+    The figure must already be laid out, because the distances depend on its layout.
 
     Parameters
     ----------
     ax : Axes, with the map of `draw_network` and its walk
     chain, states, colour : as in `draw_walk`
     repeats : bool
-        Whether the number of visits follows, if it is larger than 1.
+        Whether to add the number of visits if it is larger than 1.
     """
     point = ax.figure.dpi / 72
     frame = shapely.box(*ax.bbox.extents)
@@ -335,7 +333,7 @@ def segment_ends(chain: RoadChain) -> Array:
 
 
 def scale_bar(ax: Any, bar: float, *, left: bool = False) -> None:
-    """Plot a scale bar of this number of metres at the lower right or left."""
+    """Plot a scale bar of `bar` metres at the lower right, or lower left if `left`."""
     ax.autoscale_view()
     west, east = ax.get_xlim()
     low, high = ax.get_ylim()

@@ -110,7 +110,7 @@ def stationary_errors(
     widths : sequence of two floats, the paper's b and another reading of it
     least_k : float
         The smallest k that Assumption 2 allows. The curves are thin where k is smaller.
-    printed : sequence of two pairs (epsilon, error) that the paper reports
+    printed : sequence of two pairs (epsilon, error), as reported in the paper
     source : str, the source of the data
     """
     fig, axes = plt.subplot_mosaic("TE;PE", figsize=size(2, 3.8), width_ratios=[1, 2.2])

@@ -68,7 +68,8 @@ def draw_plans(table: pd.DataFrame) -> Figure:
 def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
     """Plot the four values of a policy against k.
 
-    The points are means, and the bars extend one standard deviation to either side.
+    The points are means, and the error bars extend one standard deviation on either
+    side.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
 def draw_cost(
     ax: Any, table: pd.DataFrame, marker: str, label: str | None = None
 ) -> None:
-    """Plot the cost of privacy against k, with bars as in `draw_values`.
+    """Plot the cost of privacy against k, with error bars as in `draw_values`.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def _draw_means(
     colour: str = PAPER,
     bars: str | None = None,
 ) -> None:
-    """Plot <name>_mean against k, with bars of <name>_sd in the colour `bars`."""
+    """Plot <name>_mean against k, with error bars <name>_sd in the colour `bars`."""
     ax.errorbar(
         table["k"],
         table[f"{name}_mean"],
@@ -141,7 +142,7 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
         the machine).
     run_if : float, the end of a bin
         The plan runs the machine if the draw is larger.
-    k : float, the value at which the slider starts
+    k : float, the initial value of the slider
     """
     grid = sorted(map(float, table["k"].unique()))
     steady = {"minExtent": 40}
@@ -254,8 +255,8 @@ def draw_startups(
     prices, closing : ndarray, shape (4,)
         The price of each deal, and the probability that it closes.
     chances : ndarray, shape (4, 2, 2)
-        For each startup the probabilities of success and of failure in a stage, if it
-        is held and if it is invested in.
+        For each startup, the probabilities of success and failure in a stage if it is
+        held and if it is invested in.
     terminal : mapping, the terminal value of each state
     """
     boxes = {}
@@ -301,7 +302,7 @@ def draw_startups(
 
 
 def _box(ax: Any, x: float, y: float, words: str) -> Text:
-    """Write a text in a box with round corners."""
+    """Write a text in a box with rounded corners."""
     shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
     return ax.text(
         x, y, words, ha="center", va="center", fontsize=SMALL, bbox=shape, zorder=3
@@ -329,5 +330,5 @@ def _join(
             "shrinkA": 0,
             "shrinkB": 1,
         },
-        zorder=4,  # above the boxes, which must have their places first
+        zorder=4,  # above the boxes, which must be placed first
     )

@@ -120,7 +120,7 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
 
 
 def draw_releases(table: pd.DataFrame) -> Figure:
-    """Return a figure of many releases of a class, with a panel for each mechanism.
+    """Return a figure of many releases of a class, with one panel for each mechanism.
 
     Parameters
     ----------
@@ -226,13 +226,13 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
 
 
 def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return a figure that compares the papers' mechanisms with the best other ones.
+    """Return a figure that compares the papers' mechanisms with the best alternatives.
 
     Parameters
     ----------
     ratios : DataFrame
-        The columns are subject and ratio (of the error of the paper's mechanism to that
-        of the best other one), with a row for each epsilon.
+        The columns are subject and ratio (the error of the paper's mechanism divided by
+        that of the best alternative), with a row for each epsilon.
     mechanisms : DataFrame, with a row for each subject, in the order of the figure
         The columns are theirs and best (the names of the two mechanisms), and epsilon
         and times (the ranges of the epsilons and of the ratios, in words).
@@ -309,7 +309,7 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
 
 
 def _line(claims: pd.DataFrame) -> dict[str, Any]:
-    """Return the encoding of the height of a claim."""
+    """Return the encoding of a claim's height."""
     last = int(claims["line"].max()) + 1
     scale = {"domain": [-1.5, last], "reverse": True, "nice": False}
     return encode("line", axis=None, scale=scale)

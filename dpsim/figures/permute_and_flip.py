@@ -45,19 +45,19 @@ MARKERS = {"permute-and-flip": "o", "exponential": "^"}
 def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Moving:
     """Return a chart of each mechanism's errors on a word, with a slider for epsilon.
 
-    A lower panel shows how many times as probable each release is from this word as
-    from another one.
+    A lower panel shows how many times as probable each release is given this word as
+    given another one.
 
     Parameters
     ----------
     table : DataFrame
-        A row for each mechanism, epsilon, and group of releases with equal distances
-        from both words. The columns are mechanism, epsilon (promised), exact (the exact
-        epsilon), released (the words of the group, separated by spaces), wrong (their
-        distance from the first word), probability (of the group, given the first word)
-        and ratio (of this probability to the one given the second word).
+        A row for each mechanism, epsilon, and group of releases that share the same
+        distance from each word. The columns are mechanism, epsilon (promised), exact
+        (the exact epsilon), released (the words of the group, separated by spaces),
+        wrong (their distance from the first word), probability (of the group, given the
+        first word) and ratio (of this probability to the one given the second word).
     pair : sequence of two str, the words
-    epsilon : float, the value at which the slider starts
+    epsilon : float, the initial value of the slider
     """
     first, second = pair
     grid = sorted(map(float, table["epsilon"].unique()))
@@ -85,7 +85,7 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         "encoding": {"x": errors, "y": share, "color": named, "xOffset": beside},
         "height": 130,
     }
-    two = 2 * len(first) + 1  # the characters of two words, which fit into one line
+    two = 2 * len(first) + 1  # the characters of two words, which fit on one line
     lines = f"[slice(datum.label, 0, {two}), slice(datum.label, {two + 1})]"
     word = encode(
         "released",
@@ -167,7 +167,7 @@ def draw_drives(
     drives : mapping
         The segments of each drive by its name, beginning with the public start. The
         first drive is the true one.
-    fixed : sequence of bool, for each step whether no other segment fits into its place
+    fixed : sequence of bool, for each step, whether no other segment fits there
     """
     true, *_ = drives.values()
     ends = segment_ends(roads)
@@ -241,7 +241,7 @@ def draw_errors(
     table : DataFrame
         The columns are mechanism, epsilon, error_expected, error_sampled and
         standard_error.
-    published : mapping, by mechanism the points (epsilon, error) that the paper reports
+    published : mapping, for each mechanism the paper's reported points (epsilon, error)
         Points outside the range of epsilon are left out.
     """
     for mechanism, part in table.groupby("mechanism", sort=False):

@@ -1,4 +1,4 @@
-"""The picture of the price of privacy, on the same axes in every notebook."""
+"""The figure of the price of privacy, which has the same axes in every notebook."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def draw_price(
     without: float | None = None,
     log: bool = False,
 ) -> Figure:
-    """Return a figure of the error of each mechanism against its exact epsilon.
+    """Return a figure that plots each mechanism's error against its exact epsilon.
 
-    The upper axis shows how sure somebody whose odds were even can become.
+    The upper axis shows how sure an onlooker can become of something that seemed as
+    likely as not.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The figure that compares a private chain with the table from which it was made."""
+"""The figure that compares a private chain with the data from which it was computed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _draw_pairs(ax: Any, pairs: pd.DataFrame) -> None:
 
 
 def _draw_stationary(ax: Any, bars: pd.DataFrame) -> None:
-    """Plot how far the true stationary probabilities are from the released ones."""
+    """Plot how far each true stationary probability is from the released one."""
     busiest = bars.sort_values("stationary", ascending=False).head(MOST_STATES)
     shown = shorten(busiest)
     place = np.arange(len(shown))

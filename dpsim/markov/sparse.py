@@ -1,4 +1,4 @@
-"""Sparse Markov chains: classes, and stationary distributions with proven errors."""
+"""Sparse Markov chains: classes, and stationary distributions of proven accuracy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dpsim import checks
 from dpsim.checks import Array, Integers
 
 EPS = np.finfo(float).eps
-# The power iteration is that of (1 - STEP) I + STEP P, so periodic chains converge too.
+# The power iteration uses (1 - STEP) I + STEP P, so periodic chains converge too.
 STEP = 0.9
 MAX_STEPS = 5_000
 LARGEST_ERROR = 1e-6  # in 1-norm; a larger proven bound raises ValueError
 
 
 def square(name: str, matrix: Any) -> Any:
-    """Return matrices (..., n, n), dense or sparse; raise ValueError for others."""
+    """Return matrices (..., n, n), dense or sparse; raise ValueError otherwise."""
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] == 0:
         raise ValueError(
             f"{name} must have shape (..., n, n) with n at least 1, got {matrix.shape}"
@@ -45,7 +45,7 @@ def stochastic(name: str, matrix: Any) -> Any:
 
 
 def classes(chain: Any) -> tuple[list[Integers], Integers]:
-    """Return the closed classes of a chain, but at most ten, and the transient states.
+    """Return up to ten closed classes of a chain, and its transient states.
 
     The chain may be dense or sparse. Each class is an array of its states.
     """
@@ -60,7 +60,7 @@ def classes(chain: Any) -> tuple[list[Integers], Integers]:
 def closed_class(name: str, chain: Any) -> Integers:
     """Return the states of the only closed class.
 
-    If there are several, the ValueError lists them and the transient states.
+    If there are several, a ValueError lists them and the transient states.
     """
     closed, transient = classes(chain)
     if len(closed) == 1:
@@ -82,7 +82,7 @@ def stationary(P: Any) -> Array:
 
     Its error in 1-norm is proven to be at most 1e-6 and is usually below 1e-9. It is
     computed by damped power iteration or, if the chain mixes too slowly, by GMRES. If
-    no error of at most 1e-6 can be proven for either result, the ValueError gives the
+    no error of at most 1e-6 can be proven for either result, a ValueError gives the
     number of iterations, the residual and the proven bound.
     """
     pi, steps = _power_iteration(P)
@@ -128,7 +128,7 @@ def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
     Proof: let j be the most probable state, Q the matrix P without column j,
     r = pi P - pi, and d = -r (I - Q)^(-1) off j. Then pi - exact = d - (sum d) exact,
     so the error is at most 2 sum_x ``|r_x|`` h_x, where h_x is the expected number of
-    steps from x to j. GMRES finds some vector V. If V - Q V >= c > 0 holds for every
+    steps from x to j. GMRES yields a vector V. If V - Q V >= c > 0 holds for every
     entry, which is verified here, then h <= V / c, however inaccurate V is. The
     rounding errors of r and of V - Q V are bounded and included.
     """

@@ -1,4 +1,4 @@
-"""Transition matrices of counts, and stationary distributions by GTH elimination."""
+"""Transition matrices from counts, and stationary distributions by GTH elimination."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpsim.markov import sparse as markov_sparse
 SAFE = 1e-280
 # in multiplications; with fewer of them, a thread costs more time than it saves
 MIN_WORK_PER_THREAD = 1e7
-# Sparse chains with at most so many states are solved by elimination.
+# Sparse chains with at most this many states are solved by elimination.
 DENSE_UP_TO = 400
 
 
@@ -56,17 +56,18 @@ def stationary_distribution(P: Any) -> Array:
     """Return the stationary distributions of chains with one closed class, (..., n).
 
     The stationary distribution is the only probability vector pi with pi P = pi, and it
-    is 0 on transient states. If a chain has several closed classes, the ValueError
-    lists them and gives the chain's place in the batch.
+    is 0 on transient states. If a chain has several closed classes, a ValueError lists
+    them and gives the chain's position in the batch.
 
     Dense chains are solved by elimination without subtractions (Grassmann, Taksar and
-    Heyman 1985), in logarithms if it overflows or underflows. So every entry has full
-    relative precision, even if the chain is periodic or nearly reducible, and an entry
-    below 5e-324 is 0.0.
+    Heyman 1985), which is done in logarithms if it would otherwise overflow or
+    underflow. So every entry has full relative precision, even if the chain is periodic
+    or nearly reducible; entries below 5e-324 are 0.0.
 
     Sparse chains with more than 400 states are solved by power iteration or, if they
     mix slowly, by GMRES. The error in 1-norm is proven to be at most 1e-6 and is
-    usually below 1e-9. Raises ValueError if such a chain mixes too slowly for this.
+    usually below 1e-9. Raises ValueError if such a chain mixes too slowly for this
+    bound.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def stationary_distribution(P: Any) -> Array:
     if not solved.all():
         # the error message of this check gives the row
         chains = checks.simplex("P", P).reshape(chains.shape)
-        # the others have transient states or leave the range of the floats
+        # the other chains have transient states or leave the range of floats
         for index in np.flatnonzero(~solved):
             place = ", ".join(str(i) for i in np.unravel_index(index, P.shape[:-2]))
             name = f"P[{place}]" if place else "P"
@@ -128,9 +129,9 @@ def _on_closed_class(name: str, chain: Any, solve: Callable[[Any], Array]) -> Ar
 
 @njit(cache=True, nogil=True)
 def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
-    """Fill pi, and set in `solved` which chains were solved.
+    """Fill pi, and record in `solved` which chains were solved.
 
-    Each chain is copied into the scratch array a and checked as `checks.simplex` does.
+    Each chain is copied into the scratch array a and checked as in `checks.simplex`.
     """
     n = chains.shape[1]
     rounding = max(5e-15, n * 2.220446049250313e-16)
@@ -157,7 +158,7 @@ def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
 def _eliminate(a):  # type: ignore[no-untyped-def]
     """Eliminate the states n-1 to 1 in place, and return whether all pivots were safe.
 
-    Each elimination leaves the chain that is observed on the remaining states.
+    Each elimination leaves the chain observed only in the remaining states.
     """
     for k in range(a.shape[0] - 1, 0, -1):
         # four sums are faster than one, because an addition waits for the previous one

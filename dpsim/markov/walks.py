@@ -25,10 +25,10 @@ def random_walk(
     rng: np.random.Generator | int | None = None,
     uniforms: ArrayLike | None = None,
 ) -> Integers:
-    """Return walks of the chain, int64 of shape ``(*batch, *size, steps + 1)``.
+    """Return walks on the chain, int64 of shape ``(*batch, *size, steps + 1)``.
 
-    A walk is a sequence of states 0..n-1 that begins with its start. Each step is
-    sampled by inverting the cumulative distribution of a row, and a transition of
+    A walk is a sequence of states in 0..n-1, the first of which is its start. Each step
+    is sampled by inverting the cumulative distribution of a row, and a transition of
     probability 0 is never taken.
 
     Parameters
@@ -37,7 +37,7 @@ def random_walk(
         Transition matrices.
     start : array_like of int; states that broadcast to ``(*batch, *size)``
     steps : int, at least 0
-    size : int or sequence of int, optional; the number of walks of each chain
+    size : int or sequence of int, optional; the number of walks on each chain
     rng : numpy.random.Generator or int, optional
         None means a new generator, seeded by the operating system.
     uniforms : array_like, optional
@@ -87,7 +87,8 @@ def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ig
     """Fill `walks`, whose first column contains the starts.
 
     The next state is the first one whose cumulative probability exceeds the uniform
-    number. Row i of all stacked matrices is at ends[i] to ends[i + 1].
+    number. Row i of the stacked matrices occupies the entries from ends[i] to
+    ends[i + 1].
     """
     for w in range(walks.shape[0]):
         first_row = (w // per_chain) * n

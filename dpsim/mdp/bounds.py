@@ -1,9 +1,9 @@
 """Bounds on a policy's values near a private model, and the cost of privacy.
 
 In Gohari, Hale, Topcu 2020, Theorems 1 and 2, the transition vector of each stage and
-state is the worst or the best vector of the set (1),
-D(p) = {(1 - beta) p1 + beta p2, |p1 - p|_inf <= radius}, around the private vector p.
-The paper finds it by the linear programme (P). Here a greedy fill finds it.
+state is the worst or the best vector in the set (1), D(p) = {(1 - beta) p1 + beta p2,
+|p1 - p|_inf <= radius}, around the private vector p. The paper finds this vector by
+solving the linear programme (P). Here a greedy fill finds it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _extreme_values(  # type: ignore[no-untyped-def]
 
     They are the values after the stages of Theorem 1's recursion. NumPy broadcasts all
     arguments. The policy has the shape (T, S, A), and in stage t its rule min(t, T-1)
-    is played. With a positive tolerance the recursion stops when discount/(1-discount)
+    is applied. With a positive tolerance the recursion stops when discount/(1-discount)
     times the last change, which bounds the distance to the fixed point, is within the
     tolerance. With the tolerance 0 it runs through all stages.
     """
@@ -133,7 +133,7 @@ def value_bounds(
     support: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Return a policy's pessimistic and its optimistic values, (..., S) each.
+    """Return the pessimistic and the optimistic values of a policy, (..., S) each.
 
     They are the values at the first stage of Gohari, Hale, Topcu 2020, Theorems 1 and
     2.
@@ -163,9 +163,9 @@ def value_bounds(
     values under the private and the true model are both within the bounds in all
     states. This holds for any policy computed from the release, and the argument beta
     of this function may then be 0. The theorems instead bound the conditional
-    expectation of the true value. This does not follow even from a valid radius,
-    because a deviation of the release lasts for all stages, whereas in D beta acts anew
-    in each stage.
+    expectation of the true value. Such a bound does not follow even from a valid
+    radius, because a deviation of the release lasts for all stages, whereas in D beta
+    acts anew in each stage.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def value_bounds(
         terminal = private.terminal
         stages = private.horizon
         margin = 0.0
-    # its error is plainer than that of a gufunc
+    # its error message is clearer than that of a gufunc
     np.broadcast_shapes(private.batch, weights.shape[:-3], radius.shape, beta.shape)
     lower, upper = (
         _extreme_values(
@@ -224,9 +224,9 @@ def cost_of_privacy(
 ) -> Array:
     """Return the optimistic minus the pessimistic value of the initial state, (...).
 
-    It is the cost of privacy of Gohari, Hale, Topcu 2020, Section IV. It bounds the
-    difference between the policy's private and true values whenever both are within the
-    bounds.
+    This is the cost of privacy of Gohari, Hale, Topcu 2020, Section IV. It is an upper
+    bound on the difference between the policy's private and true values whenever both
+    are within the bounds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bounds on the distance between a vector and its draw by the Dirichlet mechanism."""
+"""Bounds on the distance between a probability vector and its Dirichlet draw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import optimize, special
 from dpsim import checks
 from dpsim.checks import Array
 
-# Here the exact radius takes seconds, and its time grows like sqrt(k).
+# At this k, the exact radius takes seconds to compute; the time grows like sqrt(k).
 LARGEST_EXACT_K = 1e5
 
 
@@ -36,8 +36,8 @@ def concentration_radius(
     kind : {"paper", "union", "exact"}
         "paper" is sqrt(log(1/beta) / (2 (k+1))), Lemma 2 of Gohari, Hale, Topcu 2020 as
         its Appendix A derives it. It is not a bound, because the proof treats the
-        largest coordinate as if it were known in advance. For uniform p, n 20, k 2 and
-        beta 0.2 the probability is 0.32.
+        largest coordinate as if it were known in advance. For uniform p, n = 20, k = 2
+        and beta = 0.2, the probability is 0.32.
 
         "union" is sqrt(log(2 n/beta) / (2 (k+1))). It is a bound, by the sub-Gaussian
         tail of a Beta variable (Marchal and Arbel 2017), summed over coordinates and
@@ -155,14 +155,14 @@ def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
 def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on g_r(x)/x over x in (low, high].
 
-    It is close even for low = 0.
+    The bound is close even for low = 0.
 
     Write 1/B(k x, k (1-x)) = k x c(x) with c(x) = Gamma(k) / (Gamma(1 + k x) Gamma(k
     (1-x))). Then the upper tail over x is k c(x) times the integral of u^(k x - 1)
     (1-u)^(k (1-x) - 1) over u > x + r. Both factors of the integrand are bounded by
     their values at the ends of the cell, and log c, which is concave, by its tangent at
-    `low`. A power of u that is too small for the beta function is replaced by 1e-9. The
-    result is still a bound, because u > r.
+    `low`. A power of u that is too small for the beta function is replaced with 1e-9.
+    The result is still a bound, because u > r.
     """
     a = np.maximum(k * low, 1e-9)
     b = np.maximum(k * (1 - high), 1e-300)

@@ -21,7 +21,7 @@ Policy = NDArray[np.bool_] | Array
 class MDP:
     """A Markov decision process of S states and A actions, or a batch of them.
 
-    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The models of a batch
+    It is the model of Gohari, Hale, Topcu 2020, Section II-B. The models in a batch
     differ in their transitions. The stored arrays are read-only.
 
     Parameters
@@ -33,8 +33,8 @@ class MDP:
     terminal : array_like (S,), optional
         The values after the last stage, only with a horizon; zeros by default.
     allowed : bool array (S, A), optional
-        The actions of each state, at least one; by default all. Transitions and rewards
-        of other actions are ignored and stored as zeros.
+        The actions allowed in each state, at least one; all by default. Transitions and
+        rewards of other actions are ignored and stored as zeros.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def startup_mdp() -> MDP:
     transitions[0, :4, 0] = 1 - closing
     rewards[0, :4] = [-0.5, -1.0, -1.5, -2.0]
     rewards[1:5, 5] = -0.5
-    # success and failure per stage of a startup that is held, then invested in
+    # success and failure per stage of a startup that is held, and of one invested in
     transitions[1:5, 4:, 5:] = [
         [[0.14, 0.16], [0.26, 0.18]],
         [[0.20, 0.15], [0.34, 0.16]],

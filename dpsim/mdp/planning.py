@@ -17,9 +17,9 @@ def synthesize(mdp: MDP) -> tuple[Actions, Array]:
 
     The policy is an array of integers (..., horizon, S), or (..., S) without a horizon.
     It comes from backward induction if there is a horizon, and from policy iteration
-    otherwise (Gohari, Hale, Topcu 2020, Algorithm 1, second stage). Of equally good
-    actions the one with the smallest index is chosen, except that policy iteration
-    keeps its present action if no other is better.
+    otherwise (Gohari, Hale, Topcu 2020, Algorithm 1, second stage). Among equally good
+    actions, the one with the smallest index is chosen, except that policy iteration
+    keeps its current action if no other is better.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
 
 
 def iterations_needed(mdp: MDP, tolerance: float) -> int:
-    """Return after how many iterations a discounted recursion is within the tolerance.
+    """Return how many iterations bring a discounted recursion within the tolerance.
 
     It is the smallest n with discount^n ``max|reward|`` / (1 - discount) <= tolerance
-    (Gohari, Hale, Topcu 2020, Section V-B). It applies to iterations from zero for the
-    values of a policy, for optimal values and for extreme values.
+    (Gohari, Hale, Topcu 2020, Section V-B). It applies to iterations that start at
+    zero, for the values of a policy, for optimal values and for extreme values.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
 
 
 def _values(mdp: MDP, weights: Policy) -> Array:
-    """Return the values of the policy with these probabilities of the actions."""
+    """Return the values of the policy that has these action probabilities."""
     if mdp.horizon is None:
         transitions, rewards = _under(mdp, weights)
         system = np.eye(rewards.shape[-1]) - mdp.discount * transitions
@@ -120,7 +120,7 @@ def _values(mdp: MDP, weights: Policy) -> Array:
 def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
     """Return the optimal policy and its values by Howard's policy iteration.
 
-    All models of a batch are iterated at once.
+    All models in a batch are iterated at once.
     """
     policy = np.where(mdp.allowed, mdp.rewards, -np.inf).argmax(axis=-1)
     policy = np.broadcast_to(policy, (*mdp.batch, policy.size))
@@ -128,7 +128,7 @@ def _policy_iteration(mdp: MDP) -> tuple[Actions, Array]:
         values = _values(mdp, np.eye(mdp.rewards.shape[1], dtype=bool)[policy])
         worth = _action_values(mdp, values)
         kept = np.take_along_axis(worth, policy[..., None], axis=-1)[..., 0]
-        # with gains that may be rounding errors, the iteration might never end
+        # if gains that may be rounding errors counted, the iteration might never end
         relative = 10 * np.finfo(float).eps / (1 - mdp.discount)
         rounding = relative * np.abs(values).max(axis=-1, keepdims=True)
         better = worth.max(axis=-1) > kept + rounding
@@ -150,7 +150,7 @@ def _action_values(mdp: MDP, after: Array) -> Array:
 
 
 def _under(mdp: MDP, weights: Policy) -> tuple[Array, Array]:
-    """Return the transition matrix (..., S, S) and the rewards (..., S) of a rule.
+    """Return the transition matrix (..., S, S) and the rewards (..., S) under a rule.
 
     The rule (..., S, A) holds the probability of each action.
     """

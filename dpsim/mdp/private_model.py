@@ -47,7 +47,7 @@ def privatize(
     epsilon : float > 0
     delta : float in (0, 1)
     support : bool array (S, A, S)
-        The public support: which state may follow each state and action. Probabilities
+        The public support: which states may follow each state and action. Probabilities
         off the support are dropped.
     rows : {"one", "all"}
         How many transition vectors differ between neighbours. With "one" it is a single
@@ -55,29 +55,29 @@ def privatize(
         with two or more states in its support, and then their losses add up.
     eta : float in (0, 1/2), optional
         The public minimum, which only "dirichlet" needs: vectors are projected onto
-        entries of at least eta.
+        those whose entries are at least eta.
     b, records : float
         How far a vector may move, which is public; give exactly one of the two. With b
         in (0, 1], the vectors of neighbours differ in two entries and by at most b in
-        1-norm (Definition 1). With records, each vector is counted from N >= 2 records,
-        of which one is replaced, so b is 2/N.
+        1-norm (Definition 1). With records, each vector is estimated from N >= 2
+        records, one of which is replaced, so b is 2/N.
     mechanism : {"laplace", "gaussian", "dirichlet"}, optional
-        Laplace or Gaussian noise on the entries (`perturb_with_noise`), or the
+        Laplace or Gaussian noise added to the entries (`perturb_with_noise`), or the
         Dirichlet mechanism of Algorithm 1 with the largest k that epsilon and delta
         allow. None means the best mechanism known, which is the noise with the smaller
-        variance, unless `eta` asks for the Dirichlet mechanism. (In both examples of
-        the notebook, plans made with Laplace noise lost less than half as much as plans
-        made with the Dirichlet mechanism at the same epsilon and delta.)
+        variance, unless `eta` is given, which selects the Dirichlet mechanism. (In both
+        examples of the notebook, plans made with Laplace noise lost less than half as
+        much as plans made with the Dirichlet mechanism at the same epsilon and delta.)
     rng : Generator, int or None
         None uses the operating system's entropy; anything else makes a simulation.
 
     Notes
     -----
-    The projection onto entries of at least eta never moves two vectors further apart.
-    The exact accounting of one Dirichlet draw is that of `dirichlet.privatize`, with a
-    row for each allowed action. With "all", k is one number, and with "one" each vector
-    has its own. The noise is scaled to two entries that change by b/2 in each vector
-    that moves.
+    The projection onto vectors whose entries are at least eta never moves two vectors
+    further apart. The exact accounting of one Dirichlet draw is that of
+    `dirichlet.privatize`, with a row for each allowed action. With "all", k is one
+    number, and with "one" each vector has its own. The noise is scaled to two entries
+    that change by b/2 in each vector that moves.
 
     Examples
     --------
@@ -186,9 +186,9 @@ def perturb(
     *,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with each transition vector p replaced by Dirichlet draws.
+    """Return the model with a Dirichlet draw in place of each transition vector p.
 
-    They are draws from Dir(k p), as in Algorithm 1 at the paper's k. The batch is
+    The draws are from Dir(k p), as in Algorithm 1 at the paper's k. The batch is
     ``(*size, *k.shape)``, and the supports stay the same. The vectors are sampled
     independently. So if only one vector differs between neighbours (Definition 1), the
     release is as private as one draw, whose exact epsilon is `accounting.exact_epsilon`
@@ -225,7 +225,7 @@ def perturb_with_noise(
     support: ArrayLike,
     size: int | Sequence[int] | None = None,
 ) -> MDP:
-    """Return the model with noise on its transition vectors, which are then projected.
+    """Return the model with noisy transition vectors that have been projected.
 
     The projection is the Euclidean one onto the simplex of the support. The result is a
     batch of shape `size`.
@@ -240,13 +240,13 @@ def perturb_with_noise(
 
     Notes
     -----
-    Suppose that several vectors, `rows` of them, differ between neighbours, and that in
-    each of them b/2 moves from one entry to another. Then the noisy entries are
-    (epsilon, delta)-private if the scale is that of `accounting.laplace_scale` or
-    `accounting.gaussian_scale` for this b and this number of rows. The difference has
-    2 rows entries of b/2, so its 1-norm is rows b and its 2-norm is b sqrt(rows / 2).
-    Vectors with one state in their public support are not secret. The projection reads
-    only the noisy entries and the support, so it costs no privacy.
+    Suppose that `rows` vectors differ between neighbours, and that in each of them b/2
+    moves from one entry to another. Then the noisy entries are (epsilon, delta)-private
+    if the scale is that of `accounting.laplace_scale` or `accounting.gaussian_scale`
+    for this b and this number of rows. The difference has 2 rows entries of b/2, so its
+    1-norm is rows b and its 2-norm is b sqrt(rows / 2). Vectors with one state in their
+    public support are not secret. The projection reads only the noisy entries and the
+    support, so it costs no privacy.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Samples events and indices whose probabilities may be far below 2^-53.
 
-A uniform number of 53 bits is a multiple of 2^-53. If it were compared with a smaller
-probability, the event could be impossible for one input and possible for a neighbour,
-so an outcome could reveal the secret. Here further bits are sampled if the first 53
-bits do not decide the comparison, which happens once in 2^53 comparisons. In all other
-cases the result is that of `rng.random() < p`.
+A uniform number of 53 bits is a multiple of 2^-53. If such a number were compared with
+a smaller probability, the event could be impossible for one input and possible for a
+neighbour, so an outcome could reveal the secret. Here further bits are sampled if the
+first 53 bits do not decide the comparison, which happens once in 2^53 comparisons. In
+all other cases, the result is the same as that of `rng.random() < p`.
 
 Let u = 2^-53. A computed probability e^-y has a relative error of at most (2 + y) u,
 because y and the exponential function are rounded. Each function states the relative
@@ -21,7 +21,7 @@ from numba import njit
 from dpsim.checks import Array
 
 UNIT = 2.0**-53
-STEPS = 2.0**53  # a uniform number of 53 bits has so many values
+STEPS = 2.0**53  # a uniform number of 53 bits has this many values
 LARGEST_EXPONENT = 700.0  # exp(-700) is a normal double
 
 
@@ -81,7 +81,7 @@ def weight_tree(logs: Array) -> Array:
 def descend(rng, tree):  # type: ignore[no-untyped-def]
     """Return the index of a leaf of a `weight_tree`.
 
-    It is sampled with a probability proportional to the leaf's weight, up to
+    The leaf is sampled with a probability proportional to its weight, up to
     `relative_error`.
     """
     node = 1
@@ -104,14 +104,14 @@ def relative_error(leaves: int, spread: float) -> float:
     The tree has `leaves` leaves. Its finite logarithms differ by at most `spread`,
     called L here, and the largest of them is within L of 0.
 
-    Proof: the logarithm of a sum of two weights is computed with an error of at most
-    4 u (L + 2), because `logaddexp` does not enlarge the errors of its arguments, and
+    Proof: the logarithm of a sum of two weights is computed with an error of at most 4
+    u (L + 2), because `logaddexp` does not enlarge the errors of its arguments, and
     each level adds at most log 2 to the logarithms. At a node whose children have the
     computed logarithms s <= l, the small child is chosen with a relative error of at
     most (3 + y) u + 4 u (L + 2), where y <= L + 1. The large child has a probability of
-    at least 1/2, so its relative error is not larger. On the way to a leaf the computed
-    weights of the nodes cancel, except for the error 4 u (L + 2) of each sum. So each
-    level adds at most 16 u (L + 2).
+    at least 1/2, so its relative error is no larger than that of the small child. On
+    the way to a leaf, the computed weights of the nodes cancel, except for the error 4
+    u (L + 2) of each sum. So each level adds at most 16 u (L + 2).
     """
     levels = max(leaves - 1, 0).bit_length()
     return 16.0 * UNIT * levels * (spread + 2.0 + levels)

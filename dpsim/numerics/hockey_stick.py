@@ -1,8 +1,8 @@
 """Hockey-stick divergences of pairs of Beta or Gamma distributions, in log space.
 
-In both pairs of the accounting, the privacy loss is t x minus a constant, where x is a
-logit or a logarithm with a log-concave density f. Let x0 be the point at which the loss
-equals epsilon. Then
+In both pairs that the accounting uses, the privacy loss is t x minus a constant, where
+x is a logit or a logarithm with a log-concave density f. Let x0 be the point at which
+the loss equals epsilon. Then
 
     delta(epsilon) = integral over v > 0 of (1 - exp(-t v)) f(x0 + v) dv
 
@@ -40,9 +40,10 @@ from dpsim.numerics.special import (
     stirling_rest,
 )
 
-# Where log f is so far below its maximum, less than 1e-22 of the integral is left.
+# Once log f is this far below its maximum, less than 1e-22 of the integral is left.
 _NEGLIGIBLE = -60.0
-# The error of log delta is at most the sum of these; the inverses are rounded by it.
+# The error of log delta is at most the sum of these; the inverses are rounded by that
+# much.
 ABSOLUTE_ERROR = 1e-10
 RELATIVE_ERROR = 1e-12
 # the two pairs
@@ -226,7 +227,7 @@ def scale_for(
 
 
 def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
-    """Return the largest log delta that its error allows, minus the target."""
+    """Return log delta, raised by its largest possible error, minus the target."""
     value = log_delta(epsilon, a, t, pair)
     largest = value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value)
     return np.minimum(largest, 0.0) - log_target
@@ -235,9 +236,9 @@ def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) ->
 def _last_kept_each(
     excess: Callable[..., Array], kept: Array, broken: Array, args: tuple[Array, ...]
 ) -> Array:
-    """Return, for each equation, a point at which excess <= 0 was evaluated.
+    """Return, for each equation, a point at which the computed excess is at most 0.
 
-    Within rounding, it is the last one on the way from `kept` to `broken`.
+    Within rounding, it is the last such point on the way from `kept` to `broken`.
     """
     exact = {"xatol": 0.0, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
     found = elementwise.find_root(excess, (kept, broken), args=args, tolerances=exact)

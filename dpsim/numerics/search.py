@@ -23,11 +23,12 @@ from dpsim.checks import Integers, Mask
 def last_kept(
     excess: Callable[[float], float], kept: float, broken: float, tolerance: float
 ) -> float:
-    """Return a point between `kept` and `broken` at which excess <= 0 was evaluated.
+    """Return a point between `kept` and `broken` where the computed excess is <= 0.
 
     The excess must be at most 0 at `kept`, which may be on either side of `broken`, and
-    change its sign only once between the two. The result is within the tolerance of the
-    point at which it does, and it is `broken` if the excess is at most 0 there too.
+    must change sign only once between the two. The result is within the tolerance of
+    the point where the sign changes, or it is `broken` if the excess is at most 0 there
+    too.
     """
     excess = cache(excess)
     if excess(broken) <= 0.0:
@@ -44,7 +45,7 @@ def least_integer(
     """Return, for each entry, the least integer at which a monotone condition holds.
 
     The condition must fail at `fails` and hold at `good`, which is larger. It is not
-    evaluated at either.
+    evaluated at either of them.
     """
     low = fails
     high = good

@@ -20,9 +20,9 @@ def project_to_simplex(
 ) -> Array:
     """Return the point nearest to x with a given sum and given minima, shape (..., n).
 
-    It is the nearest point, by the Euclidean distance, of the set of all y with
-    sum y = total, y >= lower, and y = 0 off the support. The minima are met to the last
-    bit, and the total is met within rounding. With z = x - lower the result is
+    It is the point at the smallest Euclidean distance from x among all y with sum
+    y = total, y >= lower, and y = 0 off the support. The minima are met to the last
+    bit, and the total is met within rounding. With z = x - lower, the result is
     lower + max(z - tau, 0), where tau follows in closed form from the sorted z (Held,
     Wolfe and Crowder 1974; Duchi et al. 2008, figure 1).
 
@@ -69,10 +69,10 @@ def project_to_bordered_simplex(
     """Return the point nearest to x in the domain of Fallin et al. 2023, (..., n).
 
     The domain (their Definition 1, but closed) contains the probability vectors that
-    are 0 off the support, at least eta on the set W of protected entries, and at most 1
-    - eta_bar in total on W. In the result, the minimum eta is met to the last bit, and
-    so is eta_bar if only one entry of the support is outside W. If there are several,
-    their sum is at least eta_bar within rounding.
+    are 0 off the support, at least eta on the set W of protected entries, and at most
+    1 - eta_bar in total on W. In the result, the minimum eta is met to the last bit,
+    and so is eta_bar if only one entry of the support is outside W. If several entries
+    are, their sum is at least eta_bar within rounding.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def project_to_bordered_simplex(
 def protected_entries(matrix: ArrayLike) -> Mask:
     """Return the sets W_i of Fallin et al. 2023, Section V, as a mask (..., n).
 
-    W_i consists of all non-zero entries of row i except the smallest one, or the first
-    one of several that are equally small.
+    W_i consists of all non-zero entries of row i except the smallest one (if several
+    are equally small, the first of them).
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def _nearest(points: Array, totals: Array, bounds: Array, allowed: Mask) -> Arra
     shifted = points - bounds
     top = np.max(shifted, axis=-1, keepdims=True, where=allowed, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)  # in a row without support
-    # Entries more than `spare` below the largest one end at their bound in any case.
-    # They are clipped there, so all sums below are of the order of `spare`, and no
-    # accuracy is lost, however large x is.
+    # Entries more than `spare` below the largest one end up at their bounds in any
+    # case. They are clipped there, so all sums below are of the order of `spare`, and
+    # no accuracy is lost, however large x is.
     shifted = np.where(allowed, np.maximum(shifted - top, -spare), -spare)
     ordered = -np.sort(-shifted, axis=-1)
     rank = np.arange(1, points.shape[-1] + 1)
@@ -173,7 +173,7 @@ def _points(name: str, value: ArrayLike, low: float = -math.inf) -> Array:
 def _check_protected(
     inside: Mask, outside: Mask, allowed: Mask, eta: float, eta_bar: float
 ) -> None:
-    """Raise ValueError unless the domain of each row has a point.
+    """Raise ValueError if the domain of any row is empty.
 
     `inside` marks the protected entries, `outside` the other entries of the support,
     and `allowed` the support.

@@ -81,7 +81,7 @@ def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
 def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
     """Return log 2F1(a + b, 1; a + 1; x) for x < a / (a + b), or 0 if not `wanted`.
 
-    It is computed by a series of positive terms, whose successive ratios are below 1.
+    It is computed as a series of positive terms whose successive ratios are below 1.
     """
     if not wanted:
         return 0.0
@@ -117,7 +117,7 @@ def log_beta(a: ArrayLike, b: ArrayLike) -> Array:
     b = checks.real("b", b, SMALLEST_BETA, LARGEST_BETA)
     k = a + b
     rest = stirling_rest(a) + stirling_rest(b) - stirling_rest(k)
-    # a ratio above 1e308 is replaced by a difference of logarithms
+    # a ratio above 1e308 is replaced with a difference of logarithms
     with np.errstate(over="ignore"):
         powers = a * _log1p_ratio(b, a) + b * _log1p_ratio(a, b)
         inverse = 2.0 * np.pi * (k / a) / b
@@ -151,7 +151,7 @@ def log_gamma_ratio(a: ArrayLike, t: ArrayLike) -> Array:
 def log_minus_psi(x: Array) -> Array:
     """Return log x - psi(x) for x > 0, where psi is the digamma function.
 
-    For x >= 12, where the two terms nearly cancel, it is computed by an asymptotic
+    For x >= 12, where the two terms nearly cancel, it is computed with an asymptotic
     series.
     """
     z = np.maximum(x, 12.0)
@@ -167,8 +167,8 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
 
     The arguments a, b > 0 and tail in (0, 1) broadcast. P(X <= x) equals tail to within
     a relative error of 1e-9; if no float does, x is rounded down. SciPy's inverse is
-    used only if SciPy's integral confirms it, and otherwise bisection, because the
-    inverse of SciPy 1.17 is too large by a factor of 2 at a = 1000 and b = 1.3e8.
+    used only if SciPy's integral confirms it; otherwise bisection is used, because the
+    inverse in SciPy 1.17 is too large by a factor of 2 at a = 1000 and b = 1.3e8.
     """
     return _quantile(betaincinv, betainc, a, b, tail)
 
@@ -181,11 +181,11 @@ def beta_upper_quantile(a: ArrayLike, b: ArrayLike, tail: ArrayLike) -> Array:
 def _quantile(
     inverse: Callable[..., Array], share: Callable[..., Array], *given: ArrayLike
 ) -> Array:
-    """Return x = inverse(a, b, tail) if share(a, b, x) is tail, and else bisect.
+    """Return x = inverse(a, b, tail) if share(a, b, x) is tail; otherwise bisect.
 
     Bisection gives the two neighbouring floats between which the share crosses the
-    tail. The result is the smaller one for the lower tail, and the larger one for the
-    upper tail.
+    tail. The result is the smaller float for the lower tail and the larger float for
+    the upper tail.
     """
     a, b, tail = np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in given))
     x = np.array(inverse(a, b, tail))
@@ -199,7 +199,7 @@ def _quantile(
         def reached(bits: Integers) -> Mask:
             return (share(a, b, bits.view(float)) <= tail) == upper
 
-        # floats from 0 to 1 have the order of their bits, read as integers
+        # floats from 0 to 1 are in the order of their bits, read as integers
         zero = np.zeros(a.shape, np.int64)
         one = np.ones(a.shape).view(np.int64)
         above = least_integer(reached, zero, one)

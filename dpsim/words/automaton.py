@@ -1,9 +1,9 @@
 """The modified Hamming automaton, which counts and samples the words at each distance.
 
 A state of the automaton is (letters written, mismatches so far, last letter). One table
-serves every distance: the number of suffixes by position, mismatches still to come, and
-last letter. This table is the paper's V, and the ratios of its entries are the paper's
-mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
+serves every distance; it gives the number of suffixes by position, mismatches still to
+come, and last letter. This table is the paper's V, and the ratios of its entries are
+the paper's mu (Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from dpsim.words.space import (
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """Return the exact numbers (n + 1,) of words at distance 0 to n from any word.
 
-    The words have n letters out of m. The numbers are M(n, m, l) = binom(n, l) (m -
-    1)^l of Benvenuti, Rao, Hale 2026, as Python integers of any size.
+    The words have n letters from an alphabet of m. The numbers are
+    M(n, m, l) = binom(n, l) (m - 1)^l of Benvenuti, Rao, Hale 2026, as Python integers
+    of any size.
 
     Parameters
     ----------
@@ -65,9 +66,9 @@ def log_integers(values: NDArray[Any]) -> Array:
 class HammingAutomaton:
     """The modified Hamming automaton of a word, or its product with a Markov chain.
 
-    It is that of Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms 1 and 2. On
-    a chain of 43 states, its table takes about 0.1 s for a word of 100 letters, 1 s and
-    30 MB for 300 letters, and 10 s and 350 MB for 1,000 letters.
+    The automaton is that of Benvenuti, Rao, Hale 2026, Definitions 5 and 6, Algorithms
+    1 and 2. On a chain of 43 states, its table takes about 0.1 s for a word of 100
+    letters, 1 s and 30 MB for 300 letters, and 10 s and 350 MB for 1,000 letters.
 
     Parameters
     ----------
@@ -76,10 +77,10 @@ class HammingAutomaton:
         The labels of the alphabet, or their number m for the labels 0 to m - 1. They
         may be left out if an adjacency is given.
     adjacency : array_like or sparse array (m, m), optional
-        The chain. An entry is non-zero if its column may follow its row. Booleans and
-        probabilities are both accepted.
+        The chain. An entry is non-zero if the column's state may follow the row's
+        state. Booleans and probabilities are both accepted.
     start : label, optional
-        The state that the word follows and does not contain, or `space.ANYWHERE` for
+        The state that precedes the word and is not part of it, or `space.ANYWHERE` for
         words that begin in any state. It must be given if, and only if, an adjacency is
         given.
 
@@ -117,7 +118,7 @@ class HammingAutomaton:
     def log_counts(self) -> Array:
         """Return the logarithms (n + 1,) of the counts.
 
-        On a chain they come from sums of doubles.
+        On a chain they are computed from sums of doubles.
         """
         if self.space.chain is None:
             return log_integers(self.counts)
@@ -126,7 +127,7 @@ class HammingAutomaton:
     def sample(
         self, distance: ArrayLike, rng: np.random.Generator | int | None = None
     ) -> NDArray[Any]:
-        """Return words (..., n), each sampled uniformly at its distance.
+        """Return words (..., n), each sampled uniformly from those at its distance.
 
         The distances (...) are in 0..n. Raise ValueError if there is no feasible word
         at one of the distances. The distribution is uniform up to rounding: the
@@ -147,7 +148,7 @@ class HammingAutomaton:
         return self.space.decode(codes.reshape(*distances.shape, len(self.codes)))
 
     def _sample_alphabet(self, distances: Codes, rng: np.random.Generator) -> Codes:
-        """Return words (k, n) with other random letters at random places."""
+        """Return words (k, n) with random other letters at random positions."""
         n = len(self.codes)
         m = len(self.space.labels)
         wrong = rng.permuted(np.arange(n) < distances[:, None], axis=1)
@@ -181,9 +182,9 @@ class HammingAutomaton:
         return words
 
     def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
-        """Return one word (n,), sampled uniformly at a distance that is sampled first.
+        """Return one word (n,), sampled uniformly at a randomly sampled distance.
 
-        The log-probabilities of the distances are given (n + 1,). Every word can occur,
+        The log-probabilities (n + 1,) of the distances are given. Every word can occur,
         however improbable it is; `draw_error` bounds the errors.
         """
         distance = exact_draws.draw_index(rng, log_distances)
@@ -207,8 +208,8 @@ class HammingAutomaton:
     def _suffixes(self) -> list[Array]:
         """Return the logarithms of V, an array (states, n + 1) for each position.
 
-        Its entries are the logarithms of the numbers of suffixes after a state, by
-        mismatches.
+        Each entry is the logarithm of the number of suffixes after a state with a given
+        number of mismatches.
         """
         tables = list(self._tables(-np.inf, 0.0, np.logaddexp, float))
         return tables[::-1]
@@ -226,7 +227,7 @@ class HammingAutomaton:
         table[:, 0] = one
         yield table
         for letter in self.codes[::-1]:
-            following = np.roll(table, 1, axis=1)  # another letter: one mismatch more
+            following = np.roll(table, 1, axis=1)  # another letter: one more mismatch
             following[:, 0] = zero
             following[letter] = table[letter]
             table = self.space.chain.sum_over_successors(following, zero, add)
@@ -241,15 +242,16 @@ def draw_error(space: WordSpace, n: int, promised: float) -> float:
 
     Notes
     -----
-    No log-probability of a distance is below -L, L = promised (n + 1) / 2 + n log m +
-    1, and its terms are at most as large. So it is computed with an error of at most 8
-    u (L + n), u = 2^-53, to which permute-and-flip adds 1e-10 for its integrals.
-    `relative_error` bounds the error of sampling the distance. Over an alphabet, the
-    places and the letters are integers that NumPy samples uniformly. On a chain, each
-    of the n letters has a tree of its own. The logarithms of the numbers of suffixes
-    are sums of at most n s logarithmic additions, where s is the largest number of
-    successors, and each addition has an error of at most 4 u (n log m + 2). These
-    errors count once for the distance and twice for the letters.
+    No log-probability of a distance is below -L,
+    L = promised (n + 1) / 2 + n log m + 1, and its terms are no larger in modulus. So
+    each of them is computed with an error of at most 8 u (L + n), u = 2^-53, to which
+    permute-and-flip adds 1e-10 for its integrals. `relative_error` bounds the error of
+    sampling the distance. Over an alphabet, the positions and the letters are integers
+    that NumPy samples uniformly. On a chain, each of the n letters has a tree of its
+    own. The logarithms of the numbers of suffixes are sums of at most n s logarithmic
+    additions, where s is the largest number of successors, and each addition has an
+    error of at most 4 u (n log m + 2). These errors count once for the distance and
+    twice for the letters.
     """
     log_words = n * math.log(max(len(space.labels), 2))
     largest = promised * (n + 1) / 2.0 + log_words + 1.0
@@ -271,7 +273,8 @@ def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
     Parameters
     ----------
     words : array_like of int (k, n + 1)
-        Each row is the public state from which a word starts, and its n letters.
+        Each row consists of the public state from which a word starts and its n
+        letters.
     adjacency : array_like (m, m), as in `HammingAutomaton`
 
     Examples

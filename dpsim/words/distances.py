@@ -1,9 +1,9 @@
 """The distribution of the distance between a word and its private version.
 
 Every mechanism here gives each of the N_l words at distance l the same probability
-f(l). So its distribution depends only on the counts N_0, ..., N_n, of which N_0 >= 1
-counts the word itself. The formulas use q_l = exp(-epsilon l / (2 b)) and
-Z = sum_l N_l q_l.
+f(l). So the distribution of the distance depends only on the counts N_0, ..., N_n,
+where N_0 >= 1 because the word itself is counted. The formulas use
+q_l = exp(-epsilon l / (2 b)) and Z = sum_l N_l q_l.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dpsim.words.automaton import alphabet_counts, log_integers
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 
 # The integrals over t = (1 + Z) u use six Gauss-Legendre panels of sixteen nodes, up to
-# t = 48. The nodes are shares of the end.
+# t = 48. The nodes are given as fractions of this upper limit.
 PANELS, END = 6, 48.0
 MIDDLES = 2.0 * np.arange(PANELS)[:, None] + 1.0
 SHARES = ((MIDDLES + NODES) / (2.0 * PANELS)).ravel()
 SHARE_WEIGHTS = np.tile(WEIGHTS, PANELS) / (2.0 * PANELS)
-# The number of doubles in one step.
+# The number of doubles that are processed in one step.
 BLOCK = 2**20
 
 
@@ -75,9 +75,9 @@ def pmf(
 ) -> Array:
     """Return the probabilities (..., n + 1) of the distances 0 to n.
 
-    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed by
-    an integral of positive terms in place of the alternating sum (5). The relative
-    error is below 1e-10 for counts up to 1e1000.
+    For permute-and-flip they are equation (4) of Benvenuti, Rao, Hale 2026, computed as
+    an integral of positive terms instead of the alternating sum (5). The relative error
+    is below 1e-10 for counts up to 1e1000.
 
     Parameters
     ----------
@@ -88,13 +88,12 @@ def pmf(
         counts.
     b : int, the largest distance between neighbours, at least 1
     mechanism : {"permute-and-flip", "exponential", "staircase"}
-        For permute-and-flip, f(l) is
-        q_l * integral_0^1 prod_j (1 - u q_j)^(N_j - [j = l]) du. For the exponential
-        mechanism it is q_l / Z. For the staircase it is proportional to
-        exp(-epsilon / 2 * ceil((l + offset) / b)), which is the exponential mechanism
-        of a utility of sensitivity one. The staircase takes one vector of counts and
-        the best offset for it. Use it only if the counts are not secret, for example on
-        all words of an alphabet.
+        For permute-and-flip, f(l) is q_l * integral_0^1 prod_j
+        (1 - u q_j)^(N_j - [j = l]) du. For the exponential mechanism it is q_l / Z. For
+        the staircase it is proportional to exp(-epsilon / 2 * ceil((l + offset) / b)),
+        which is the exponential mechanism for a utility with sensitivity one. The
+        staircase takes one vector of counts and the best offset for it. Use it only if
+        the counts are not secret, for example for all words over an alphabet.
 
     Examples
     --------
@@ -141,11 +140,11 @@ def expected_error_bounds(
 ) -> tuple[Array, Array]:
     """Return lower and upper bounds (...) on the expected error of permute-and-flip.
 
-    They are those of Benvenuti, Rao, Hale 2026, Theorem 2, in letters. The upper bound
-    is the expected error of the exponential mechanism. On all words of an alphabet it
-    is n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)). The lower bound is
-    upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may be
-    negative. The proof uses no property of the counts, so both bounds also hold on a
+    The bounds are those of Benvenuti, Rao, Hale 2026, Theorem 2, in letters. The upper
+    bound is the expected error of the exponential mechanism. On all words of an
+    alphabet it is n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)). The lower bound
+    is upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may
+    be negative. The proof uses no property of the counts, so both bounds also hold on a
     chain.
 
     Parameters
@@ -196,12 +195,12 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
 
 
 def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return by what share (...) permute-and-flip can lower the expected error at most.
+    """Return the largest share (...) by which permute-and-flip can lower the error.
 
-    The comparison is with the exponential mechanism at the same promised epsilon, over
-    all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2, which is always below
-    one half. (The abstract of McKenna and Sheldon 2020 states "improvements up to a
-    factor of two".)
+    The expected error is compared with that of the exponential mechanism at the same
+    promised epsilon, over all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2,
+    which is always below one half. (The abstract of McKenna and Sheldon 2020 states
+    "improvements up to a factor of two".)
 
     Parameters
     ----------
@@ -367,11 +366,11 @@ def log_integrals(log_counts: Array, log_weight: Array) -> Array:
     The result has the shape (..., n + 1), and log_weight is log q.
 
     In t = (1 + Z) u the integrand is a product of factors 1 - c t with c >= 0, whose
-    c sum to at most one. On [0, 1 + Z] the factors are at most one in absolute value,
-    and therefore so is each derivative. The error of a panel is below
+    coefficients c sum to at most one. On [0, 1 + Z] the factors are at most one in
+    absolute value, and therefore so is each derivative. The error of a panel is below
     8^33 16!^4 / (33 32!^3) < 1e-24, and the part left out beyond t = 48 is below 1e-20.
-    The integral is at least one, because it bounds the integral of (1 - t / (1 + Z))^Z.
-    So only rounding remains.
+    The integral is at least one, because it is an upper bound on the integral of
+    (1 - t / (1 + Z))^Z. So only rounding remains.
     """
     width = log_counts.shape[-1]
     logs = log_counts.reshape(-1, width)
@@ -402,10 +401,10 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """Return the smallest worst-case error of any epsilon-private mechanism.
 
     The error is the expected distance in letters, and the worst case is over all words
-    of an alphabet. The result is right to within 1e-7. It is the optimum of a linear
-    programme. Averaging a mechanism over the isometries of the Hamming
-    distance raises neither its epsilon nor its worst-case error, so the mechanism may
-    be taken to depend only on the distance. Its probabilities are x_l = N_l f(l) with
+    of an alphabet. The result is the optimum of a linear programme and is accurate to
+    within 1e-7. Averaging a mechanism over the isometries of the Hamming distance
+    raises neither its epsilon nor its worst-case error, so we may assume that the
+    mechanism depends only on the distance. Its probabilities are x_l = N_l f(l) with
     f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
 
     Parameters
@@ -424,7 +423,7 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     """
     n = checks.integer("n", n, 1, 60)
     m = checks.integer("m", m, 2)
-    if m**n > 10**280:  # the numbers of words stay in the range of floats
+    if m**n > 10**280:  # the numbers of words stay within the range of floats
         raise ValueError(
             f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits"
         )
@@ -444,14 +443,14 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
 def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     """Return the smallest mean error of any epsilon-private mechanism on a few words.
 
-    The error is the expected distance, and the mean is over these words. It is the
-    optimum of a linear programme in all probabilities, which takes a second for some
-    twenty words.
+    The error is the expected distance, and the mean is over these words. The result is
+    the optimum of a linear programme in all probabilities, which takes a second for
+    about twenty words.
 
     Parameters
     ----------
     apart : array_like of int (words, words)
-        The distance between every two words; neighbours are at distance 1.
+        The distance between each pair of words; neighbours are at distance 1.
     epsilon : float in [0, 20], because the solver fails for larger values
 
     Examples

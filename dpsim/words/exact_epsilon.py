@@ -1,9 +1,9 @@
 """The exact epsilon of a mechanism on words, or a proven upper bound on it.
 
 The module also calibrates a mechanism to an exact epsilon. Neighbours are feasible
-words that differ in at most b letters (Benvenuti, Rao, Hale 2026, Definition 2). A
-mechanism gives word r the probability f_w(d(w, r)). Its exact epsilon is the largest
-log f_w(d(w, r)) - log f_v(d(v, r)) over neighbours w, v and feasible r.
+words that differ in at most b letters (Benvenuti, Rao, Hale 2026, Definition 2). Given
+the word w, a mechanism releases word r with probability f_w(d(w, r)). Its exact epsilon
+is the largest log f_w(d(w, r)) - log f_v(d(v, r)) over neighbours w, v and feasible r.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dpsim.words.distances import MECHANISMS, Mechanism, best_offset, log_integr
 from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
 from dpsim.words.space import Chain, WordSpace, successors, word_space
 
-# The number of feasible words up to which all pairs are compared, in a second or two at
-# most.
+# The largest number of feasible words for which all pairs are compared, in a second or
+# two at most.
 ENUMERATED = 1000
 # The promised epsilon beyond which only the theorem's bound is used on a large chain,
 # because q would underflow.
@@ -45,7 +45,7 @@ def exact_word_epsilon(
     adjacency: ArrayLike | sp.sparray | None = None,
     start: Hashable | None = None,
 ) -> float:
-    """Return the exact epsilon on words of a mechanism with this promised epsilon.
+    """Return the exact epsilon of a mechanism on words, given its promised epsilon.
 
     The promised epsilon is that of Benvenuti, Rao, Hale 2026, Theorem 1. On all words
     of an alphabet the counts are the same for every word, so the exact epsilon is the
@@ -188,12 +188,12 @@ def calibrated(
 ) -> tuple[Mechanism, float, bool]:
     """Return a mechanism on words whose exact epsilon is at most `epsilon`.
 
-    The words have n letters. With the mechanism come an epsilon that is proven for it,
-    and whether this epsilon is exact. On all words of an alphabet, the exponential
-    mechanism and the staircase with the promised epsilon 2 epsilon have the exact
-    epsilon `epsilon`. Elsewhere the promised epsilon is raised from `epsilon` towards 2
-    epsilon, as long as the exact epsilon (or, on a large chain, its proven upper bound)
-    is at most `epsilon`. The word itself is not read.
+    The words have n letters. The function also returns an epsilon that is proven for
+    the mechanism, and whether this epsilon is exact. On all words of an alphabet, the
+    exponential mechanism and the staircase with the promised epsilon 2 epsilon have the
+    exact epsilon `epsilon`. In all other cases, the promised epsilon is raised from
+    `epsilon` towards 2 epsilon, as long as the exact epsilon (or, on a large chain, its
+    proven upper bound) is at most `epsilon`. The word itself is not read.
     """
     b = min(b, n)  # no two words differ in more letters than they have
     if space.chain is None and name != "permute-and-flip":
@@ -244,13 +244,12 @@ def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
     It follows from Z_v <= exp(ratio.upper) Z_w. With I_w(l) = f_w(l) / q_l the loss is
     at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words that differ
     from both w and v in the letter concerned, log I_w(1) / I_v(2). Because
-    log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q],
-    I_w(0) <= integral exp(-u (Z_w - 1)),
-    I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)),
-    and I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1. I_v(2) is at
-    least the same integral with k + 1 in place of k. All these fall as Z grows. So each
-    cell of a grid of Z_w takes the bounds on I_w at its left end and those on I_v at
-    its right end. Beyond the grid I_w(0) <= 1 / (Z_w - 1),
+    log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q], I_w(0) <= integral
+    exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
+    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1. I_v(2) is at
+    least the same integral with k + 1 in place of k. All these fall as Z grows. So in
+    each cell of a grid of Z_w, the bounds on I_w are taken at the left end and those on
+    I_v at the right end. Beyond the grid I_w(0) <= 1 / (Z_w - 1),
     I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v). In every case examined,
     the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond the
     grid.

@@ -39,8 +39,8 @@ SLACK = 1e-9
 class NormaliserRatio(NamedTuple):
     """Bounds on the largest ratio of two normalisers, and on every normaliser.
 
-    The first two are lower <= max log(Z_v / Z_w) <= upper, of which some pair attains
-    the lower one. The third is a lower bound on every log Z_w.
+    The first two satisfy lower <= max log(Z_v / Z_w) <= upper, and some pair of words
+    attains the lower bound. The third is a lower bound on every log Z_w.
     """
 
     lower: float
@@ -55,12 +55,12 @@ class Side(NamedTuple):
 
     Attributes
     ----------
-    feeds : sparse array (S, S), 1 if the column's state feeds the row's
+    feeds : sparse array (S, S), 1 if the column's state may come just before the row's
     low, high : arrays (n, S, S)
         Bounds on message[t] / message[x] at each position with letter x, over all
         feasible letters nearer the end.
     feasible : bool array (n, S), which letters a position may have
-    first : array (S,), 1 for the states that feed the first letter
+    first : array (S,), 1 for the possible first letters from this end
     """
 
     feeds: sp.csr_array
@@ -86,11 +86,11 @@ class Window(NamedTuple):
 def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     """Return bounds on the largest log(Z_v / Z_w) over words that differ in one letter.
 
-    The words are all feasible words w, v of length n, and q = exp(-rate) with rate >=
-    0. Both bounds hold up to a relative error of 1e-9. They differ by at most 1e-3
-    unless the chain needs more than 10,000 windows. In that case, the upper bound is
-    the largest bound among the windows that are still open. The upper bound is the
-    trivial one, which is the rate, if the message bounds need more than 256 MiB (16 n
+    The words are all feasible words w, v of length n, and q = exp(-rate) with
+    rate >= 0. Both bounds hold up to a relative error of 1e-9. They differ by at most
+    1e-3 unless the chain needs more than 10,000 windows. In that case, the upper bound
+    is the largest bound among the windows that are still open. It is instead the
+    trivial bound, which is the rate, if the message bounds need more than 256 MiB (16 n
     S^2 bytes), or if there may be more than 500,000 narrow windows (n times the
     transitions times the square of the largest number of successors).
     """
@@ -136,7 +136,7 @@ def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
 
 
 def _fed(side: Side, state: int) -> list[int]:
-    """Return the states that feed a state."""
+    """Return the states that may come just before a state, counted from this end."""
     feeds = side.feeds
     found: list[int] = feeds.indices[
         feeds.indptr[state] : feeds.indptr[state + 1]
@@ -150,8 +150,8 @@ def _step(
     """Return bounds on the next messages relative to their entry `letter`.
 
     The bounds (k, S) on the present messages are relative to their own letters. An
-    entry is a ratio of two linear sums that may share terms. Its extreme is at an end
-    of every interval, and the shared terms pull the ratio towards one.
+    entry is a ratio of two linear sums that may share terms. Its extremes are attained
+    at the endpoints of the intervals, and the shared terms pull the ratio towards one.
     """
     below = np.zeros(low.shape[1], dtype=np.bool_)
     below[_fed(side, letter)] = True
@@ -172,9 +172,10 @@ def _step(
 def _inflows(
     side: Side, known: tuple[int, ...], place: int, q: float
 ) -> dict[int, tuple[Array, Array]]:
-    """Return bounds on the messages that feed letter i from one side.
+    """Return bounds on the messages that reach letter i from one side.
 
-    They are given for each letter at `place`, which precedes the known letters.
+    They are given for each letter at position `place`, just before the known
+    letters.
     """
     sources = _fed(side, known[0]) if known else range(len(side.first))
     letters = [s for s in sources if side.feasible[place, s]]
@@ -192,7 +193,7 @@ def _branch_and_bound(
 ) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers.
 
-    Some pair attains the lower one.
+    Some pair of words attains the lower bound.
     """
     sides = before, after
 
@@ -210,7 +211,8 @@ def _branch_and_bound(
     def bound(window: Window) -> float:
         """Return an upper bound on max(0, log(Z_v / Z_w)).
 
-        The maximum is over the words with the window. For a whole word it is exact.
+        The maximum is over the words that contain the window. For a whole word, the
+        bound is exact.
         """
         left, letter, right, i, other = window
         left_low, left_high = inflow(0, left, i - len(left))
@@ -278,7 +280,7 @@ def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
 def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
     """Return the windows with one more known letter.
 
-    It is on the side where fewer letters are known.
+    This letter is on the side where fewer letters are known.
     """
     left, letter, right, i, other = window
     first = i - len(left)

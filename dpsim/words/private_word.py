@@ -1,9 +1,9 @@
 """A private word in one call, by the best of three mechanisms.
 
-They are permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential mechanism and the
-staircase. A private word is sampled in two steps, first its distance to the word and
-then a word uniformly at that distance. Neither step leaves out what is improbable,
-because a word that never occurs would give the secret away.
+The mechanisms are permute-and-flip (Benvenuti, Rao, Hale 2026), the exponential
+mechanism and the staircase. A private word is sampled in two steps: first its distance
+from the word, and then a uniformly random word at that distance. Neither step leaves
+out improbable outcomes, because a word that can never occur would give the secret away.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpsim.words.exact_epsilon import calibrated
 from dpsim.words.space import WordSpace, word_space
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
-# The least margin of epsilon for rounding.
+# The smallest margin of epsilon for rounding.
 LEAST_MARGIN = 1e-9
 
 
@@ -54,7 +54,7 @@ def privatize(
         visits, are secret too, unless `public_labels` is given.
     epsilon : float in [1e-6, 1e6]
     b : int >= 1
-        The number of letters in which two neighbours may differ. With n, everything
+        The number of letters in which two neighbours may differ. With b = n, everything
         about the word except its length is protected.
     letters, adjacency, start
         As in `HammingAutomaton`. They are public, and private words follow the
@@ -76,8 +76,8 @@ def privatize(
     `automaton.draw_error`). So the stated epsilon covers the rounding, and delta is 0.
 
     On all words of an alphabet with b = 1, randomised response letter by letter (which
-    the exponential mechanism and the staircase both are) has the smallest worst-case
-    expected distance of all epsilon-private mechanisms. The exact epsilon of
+    is what the exponential mechanism and the staircase then do) has the smallest
+    worst-case expected distance of all epsilon-private mechanisms. The exact epsilon of
     permute-and-flip is more than half of its promised epsilon, and at the same exact
     epsilon its error is larger. For b > 1 the error of the staircase with its best
     offset equals the smallest possible error (`least_expected_error`) in every case

@@ -43,7 +43,7 @@ class Chain(NamedTuple):
         self, values: NDArray[Any], zero: float = 0, add: np.ufunc = np.add
     ) -> NDArray[Any]:
         """Return the sum over the successors of each state of values (states, ...)."""
-        able = np.flatnonzero(np.diff(self.indptr))  # states that may be followed
+        able = np.flatnonzero(np.diff(self.indptr))  # states that have successors
         found = np.full_like(values, zero)
         found[able] = add.reduceat(values[self.indices], self.indptr[able], axis=0)
         return found
@@ -198,7 +198,7 @@ def _described(labels: Sequence[Hashable]) -> str:
 
 
 def _code(labels: Sequence[Hashable], label: Any) -> int | None:
-    """Return the place of a label, or None for a value that is not a label.
+    """Return the position of a label, or None for a value that is not a label.
 
     (True, 1 + 0j and a duration may equal 1 without being the label 1.)
     """
