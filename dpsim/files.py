@@ -51,7 +51,7 @@ def replacing(path: Path, *, owner_only: bool = False) -> Iterator[Path]:
 def need_locks(what: str, instead: str = "") -> None:
     """Raise ImportError on a system where `lock` does not work.
 
-    The message begins with `what`, and `instead` may say what works there.
+    The message begins with `what`, and `instead` may say what to use on such a system.
     """
     if importlib.util.find_spec("fcntl") is None:
         raise ImportError(

@@ -56,5 +56,5 @@ LAST = ("00_overview",)
 
 
 def stage(name: str) -> int:
-    """Return 1 for a notebook that runs after the others, and 0 for any other."""
+    """Return 1 for a notebook that must run after the rest, and 0 otherwise."""
     return int(name in LAST)

@@ -68,7 +68,7 @@ def in_chunks(
 ) -> list[Result]:
     """Return work(size, rng) for each chunk of a sample of size `total`, in order.
 
-    Every chunk has `chunk` elements, except the last one, which has the rest. Chunk i
+    Every chunk has `chunk` elements, except the last one, which holds the rest. Chunk i
     uses stream(seed, name, i), so the results do not depend on the number of threads on
     which the chunks are computed.
     """

@@ -149,9 +149,9 @@ def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
     -----
     What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a_i (z - x_i)^2 + l
     (z - x_i)). Given the tilt l, the probability that the total is N is Z / prod
-    W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0, no W_i is above
-    G_i = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt with a larger product than prod G_i
-    is not used. A bin's terms outside its window add up to at most (N + 1) exp(-cut)
+    W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0, no W_i exceeds G_i
+    = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt is not used if its product exceeds prod
+    G_i. A bin's terms outside its window add up to at most (N + 1) exp(-cut)
     W_i. So at most n (N + 1) exp(-cut) prod G_i is left out. A factor of 2 covers the
     rounding of these sums and of the windows.
 

@@ -120,7 +120,7 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
 
 
 def expected_absolute_error_bound(k: ArrayLike) -> Any:
-    """Return the largest E ``|x_i - p_i|`` over all p, in the shape of k.
+    """Return the largest E ``|x_i - p_i|`` over all p, with the shape of k.
 
     It is Gamma(k) 2^(1-k) / (k Gamma(k/2)^2), which is attained at p_i = 1/2 (Fallin et
     al. 2023, Theorem 2; Benvenuti et al. 2026, Lemma 7).
@@ -169,7 +169,7 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
 def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> Any:
     """Return the exact expected relative error of `delta_monte_carlo`.
 
-    It is E ``|delta_hat - delta|`` / delta, in the shape of draws. The number of hits
+    It is E ``|delta_hat - delta|`` / delta, with the shape of draws. The number of hits
     at each vertex is binomial, so the distribution function of the largest estimate is
     that of a single estimate raised to the power `vertices`. For one vertex and many
     draws, the error is about sqrt(2 (1 - delta) / (pi delta draws)).

@@ -33,7 +33,7 @@ def theorem1_matrix_epsilon(
     gamma: float,
     protected: ArrayLike,
 ) -> Any:
-    """Return the promised epsilon of Theorem 1 for a matrix, in the shape of k.
+    """Return the epsilon that Theorem 1 promises for a matrix, with the shape of k.
 
     The theorem is that of Fallin et al. 2023. If neighbours differ in one row, this
     epsilon is an upper bound on the log-likelihood ratio as long as every protected

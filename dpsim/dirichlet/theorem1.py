@@ -331,7 +331,7 @@ def delta_monte_carlo(
     rng: np.random.Generator | int | None = None,
     protected: int | None = None,
 ) -> Any:
-    """Return the papers' estimate of delta by sampling, in the shape of draws.
+    """Return the papers' estimate of delta by sampling, with the shape of draws.
 
     For each row of p, it is the share of draws from Dir(k p) that have an entry below
     gamma. The largest share over the rows is returned, so the estimate is biased

@@ -76,9 +76,9 @@ CLAIMS = {
 
 RULE = (
     "Each claim is read in the way most favourable to the paper. *On an example* means "
-    "that a general claim was tried on stand-in data or in finitely many cases. It held "
-    "there, which proves nothing about other cases. If a number was sampled, it may "
-    "differ by up to three standard errors."
+    "that a general claim was tried on stand-in data or in finitely many cases. That "
+    "it held there proves nothing about other cases. If a number was obtained by "
+    "sampling, it may differ by up to three standard errors."
 )
 """What REPORT.md says about all verdicts; data/LEDGER.md contains the full rule."""
 

@@ -3,9 +3,9 @@
 They cost no privacy. There are two targets. The target "table" is the chain of the
 table's own counts, for which noise is the only source of error. The target "process" is
 the chain behind the table; the table is a sample of that chain's transitions, so
-sampling is a second source of error. Let y be the noisy counts with their signs, let
-M_i be their sum over the d_i pairs of row i, let P = y / M, and let v be the variance
-of the noise. By the delta method, the variances are
+sampling is a second source of error. Let y be the noisy counts, of which some
+may be negative. Let M_i be their sum over the d_i pairs of row i, let P = y / M, and
+let v be the variance of the noise. By the delta method, the variances are
 
   a probability            v (1 - 2 P_ij + d_i P_ij^2) / M_i^2 + P_ij (1 - P_ij) / M_i
   stationary distribution  sum_i pi_i^2 V_ik with Z = (I - P + 1 pi)^-1

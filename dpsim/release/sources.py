@@ -141,8 +141,7 @@ def fetch_table(table: Any) -> pd.DataFrame:
 def _read_files(
     named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
 ) -> list[tuple[Any, Sequence[str]]]:
-    """Return, for each schema among the files, a table and the names of all its
-    columns.
+    """Return a table and the names of all its columns for each schema of the files.
 
     Raises ValueError unless the files are all text or all Parquet.
     """

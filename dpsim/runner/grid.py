@@ -126,8 +126,7 @@ def numbers(folder: Path) -> pd.DataFrame:
 
 
 def gather(runs: list[Run]) -> Path:
-    """Return the path of a csv table, below build/sweeps, to which the numbers of a
-    sweep have just been written.
+    """Return the path of a new csv file, below build/sweeps, with a sweep's numbers.
 
     For each finished point and each number (see `numbers`), the table has a row with
     the parameters, id, value, standard_error and the folder of the run. If a run shows
