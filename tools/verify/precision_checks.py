@@ -269,7 +269,7 @@ def dirichlet_checks() -> list[Check]:
             )
 
     return [
-        back("dirichlet.best_epsilon_bound", log_delta_at_best, best),
+        back("dirichlet.theorem1.best_epsilon_bound", log_delta_at_best, best),
         Check(
             "dirichlet.theorem1_k, back to epsilon",
             at_k,
