@@ -42,7 +42,9 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
     left.set_ylabel(r"$\mathbb{E}\,\mathcal{K}(C\,\|\,\tilde C)$ (nats)")
     left.legend()
     near = values[x <= max(4.0, x[0] + 1)]
-    right.plot(near["epsilon"], near["delta_upper"], color=OURS, label="Theorem 1")
+    right.plot(
+        near["epsilon"], near["delta_upper"], "--", color=PAPER, label="Theorem 1"
+    )
     mark_published(right, 2.255, 0.0026, "0.0026", offset=(8, 2))
     mark_published(right, 3.31, 1.3e-4, r"$1.3\times10^{-4}$", offset=(8, 2))
     right.set(xlabel=r"promised $\epsilon$", ylabel=r"promised $\delta$", yscale="log")
