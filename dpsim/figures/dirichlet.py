@@ -148,9 +148,9 @@ def _costs(
     dot = {"type": "point", "filled": True, "size": 90, "color": OURS}
     text = {"type": "text", "fontSize": 14}
     told = {"text": encode("told", "nominal")}
+    rises = bool(costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0)
     if not every:
         # The value is written on the side of the dot where the curve does not pass.
-        rises = bool(costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0)
         last = f"{json.dumps(rises)} && v_{many} == {options[many][-1]}"
         beside = {
             "align": {"expr": f"{last} ? 'right' : 'left'"},
@@ -162,14 +162,17 @@ def _costs(
             {"transform": here, "mark": dot, "encoding": place},
             {"transform": here, "mark": text | beside, "encoding": place | told},
         ]
+    patterns = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
     dashes = encode(
         every,
         "nominal",
-        scale={"domain": options[every], "range": [[1, 0], [6, 3], [2, 2]]},
+        scale={"domain": options[every], "range": patterns[: len(options[every])]},
         legend={"title": f"{every} =", "orient": "top", "symbolStrokeColor": OURS},
     )
     dashed = place | {"strokeDash": dashes}
-    below = {"x": {"value": WIDTH // 2 - 80}, "y": {"value": 215}}
+    # The value is written in the lower corner that the curves leave free.
+    side = "right" if rises else "left"
+    below = {"x": {"value": WIDTH // 2 - 80 if rises else 10}, "y": {"value": 215}}
     picked = {"filter": _chosen(every)}
     found = [picked, *here]
     return [
@@ -178,7 +181,7 @@ def _costs(
         {"transform": found, "mark": dot, "encoding": place},
         {
             "transform": found,
-            "mark": text | {"align": "right"},
+            "mark": text | {"align": side},
             "encoding": below | told,
         },
     ]
