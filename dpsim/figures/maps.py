@@ -62,7 +62,8 @@ def compare_zones(
     """
     truth = np.asarray(true)
     rows = np.asarray(others)
-    fig, axes = plt.subplots(1, 1 + len(rows), figsize=size(2, 5.0))
+    width = 1 + len(rows)
+    fig, axes = plt.subplots(1, width, figsize=size(2, 5.0), layout="constrained")
     # This leaves room for the colour bars.
     fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)
     shapes = zone_shapes(zones, group)
