@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ SIMULATION = (
 """The first words of a simulation's statement."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Private:
     """A private value and its guarantee.
 
@@ -38,12 +38,19 @@ class Private:
         The parameters of the mechanism, such as k or t.
     """
 
-    value: Any = field(repr=False)
+    value: Any
     statement: str
     epsilon: float
     delta: float
     simulation: bool
     parameters: dict[str, Any]
+
+    def __repr__(self) -> str:
+        value = " ".join(repr(self.value).split())
+        if len(value) > 80:
+            value = f"{value[:76]} ..."
+        rest = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self)[1:]]
+        return f"Private(value={value}, {', '.join(rest)})"
 
 
 def result(

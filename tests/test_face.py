@@ -198,3 +198,37 @@ def test_importing_the_package_loads_nothing():
         cwd=ROOT,
     ).stdout
     assert said.startswith("set()") and "dirichlet" in said
+
+
+def test_help_has_a_line_for_every_subpackage():
+    told = {
+        name
+        for line in dpsim.__doc__.splitlines()[1:]
+        for name in re.findall(r"\w+", line[:24])
+    }
+    assert set(SUBPACKAGES) - {"release"} <= told
+
+
+@pytest.mark.parametrize(
+    "package, name, said",
+    [
+        (dpsim, "markvo", "dpsim has no 'markvo': did you mean markov?"),
+        (
+            dpsim.words,
+            "privatise",
+            "dpsim.words has no 'privatise': did you mean privatize?",
+        ),
+        (dpsim, "qqqqqq", "dpsim has no 'qqqqqq'"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest(package, name, said):
+    with pytest.raises(AttributeError) as raised:
+        getattr(package, name)
+    assert str(raised.value) == said
+
+
+def test_a_private_result_shows_the_field_with_its_value():
+    word = dpsim.words.privatize("abca", letters="abc", b=1, epsilon=2.0, rng=1)
+    assert repr(word).startswith(f"Private(value={word.value!r}, statement='")
+    long = dpsim.words.privatize("ab" * 50, letters="ab", b=1, epsilon=2.0, rng=1)
+    assert "\n" not in repr(long) and " ..., statement=" in repr(long)

@@ -1,5 +1,5 @@
 """Exact epsilon and delta, composition, the scale of noise, and bounds by sampling."""
 
-import lazy_loader as _lazy
+from dpsim.faces import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,6 +1,6 @@
 """The papers' claims beside our numbers, each claim with a verdict that follows from a
 stated rule."""
 
-import lazy_loader as _lazy
+from dpsim.faces import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,6 +1,6 @@
 """Runs notebooks, each in its own process, also with other parameters or over a grid of
 parameter values."""
 
-import lazy_loader as _lazy
+from dpsim.faces import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)
