@@ -124,7 +124,7 @@ def test_what_pyproject_declares_once_is_said_everywhere(
         {"name": "A Group"},
     ]
     assert paper["reference"] == meta["sameAs"]
-    line = archive.addresses()
+    line = archive.address_line()
     assert all(
         part in line
         for part in (

@@ -884,6 +884,8 @@ def test_addresses_come_from_pyproject_and_lead_to_binder(
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     (tmp_path / "pyproject.toml").write_text("[project]\n[tool.compendium]\n")
+    for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"):
+        monkeypatch.delenv(name, raising=False)
     assert pages.launch(
         "00_overview"
     ) == [] and ", notebooks/00_overview.html#fig0-ann" in pages.citation(figure)
@@ -900,6 +902,23 @@ def test_addresses_come_from_pyproject_and_lead_to_binder(
         "https://doi.org/10.5281/x.1, https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann"
         in cited
     )
+
+
+def test_where_a_workflow_publishes_its_repository_is_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = site_module("addresses")
+    command = "git clone ADDRESS dpsim && cd dpsim"
+    assert told.completed({}) == {} and told.filled(command, {}) == command
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "lab/chains")
+    urls = told.completed({})
+    cloned = "git clone https://github.com/lab/chains dpsim && cd dpsim"
+    assert told.filled(command, urls) == cloned
+    (link,) = site_module("notebook_pages").launch("00_overview")
+    assert "mybinder.org/v2/gh/lab/chains/HEAD" in link
+    elsewhere = {"Repository": "https://example.org/x"}
+    assert told.completed(elsewhere) == elsewhere
 
 
 def test_a_formula_keeps_the_signs_beside_it() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import addresses
 from markup import downloads, plain
 
 from dpsim import __version__, ledger, paths
@@ -402,20 +403,15 @@ def _head(notebook: Any, name: str, made: list[Figure]) -> None:
 
 
 def launch(name: str) -> list[str]:
-    """Return a link that opens the notebook on Binder: none unless pyproject.toml names
-    the repository.
+    """Return a link that opens the notebook on Binder: none where the address of the
+    repository is not known.
 
-    The one setting is `Repository` below `[project.urls]`,
-    https://github.com/<owner>/<name>. Binder installs what environment.yml lists; Colab
+    The address, https://github.com/<owner>/<name>, is `Repository` below
+    `[project.urls]` or that of the workflow that publishes. Binder installs what environment.yml lists; Colab
     would install nothing, so no cell would run there.
     """
-    project = tomllib.loads(
-        (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
-    )["project"]
-    found = re.fullmatch(
-        r"https://github\.com/([^/]+/[^/]+?)/?",
-        project.get("urls", {}).get("Repository", ""),
-    )
+    address = addresses.declared().get("Repository", "")
+    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", address)
     if not found:
         return []
     path = f"notebooks/{name}.ipynb"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import addresses
 import answers
 import explore
 import interface
@@ -192,6 +193,7 @@ def run_it_yourself() -> str:
 def _on_the_site(markdown: str) -> str:
     """Return a block of the README: commands within the page's width, links to what is a page here, others as
     words."""
+    markdown = addresses.filled(markdown, addresses.declared())
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
     markdown = re.sub(
