@@ -51,6 +51,9 @@ apart in grey."""
 BOUND = (4, 1.5)
 """The dashes of a bound."""
 
+THUMBNAIL = "thumbnail"
+"""The name of the picture that a notebook's opening shows."""
+
 SMALL = 8.5
 """The size of the smallest text, in points."""
 
@@ -260,7 +263,8 @@ def save(
 
     If the environment variable PDF is 1, write output/name.pdf as well. The files
     contain neither dates nor versions. In a notebook, the png is then shown at half its
-    size, and the figure is closed. Each file is rendered only once. Therefore an artist
+    size, unless it is the thumbnail, which the notebook's opening shows, and the figure
+    is closed. Each file is rendered only once. Therefore an artist
     whose place depends on another artist, such as an arrow that begins at a box, needs
     a higher zorder than the other artist.
 
@@ -310,8 +314,9 @@ def save(
     fig.dpi = dpi
     if get_ipython() is not None:
         plt.close(fig)
-        with Image.open(picture) as image:
-            display(image.reduce(2))  # type: ignore[no-untyped-call]
+        if name != THUMBNAIL:
+            with Image.open(picture) as image:
+                display(image.reduce(2))  # type: ignore[no-untyped-call]
 
 
 def save_table(

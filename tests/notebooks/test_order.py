@@ -2,77 +2,110 @@
 
 import ast
 import re
+from collections.abc import Callable
 
+import lesson_shape
 import nbformat
 import pytest
+from lesson_shape import tags
 
 from dpsim import ledger, paths, runner
-from tools import notebooks  # noqa: F401  # it makes the modules of the site importable
+from tools import notebooks  # makes the modules of the site importable
 
 import notebook_pages  # isort: skip
 
 NAMES = paths.notebook_names()
 PAPERS = {notebook: paper for paper, notebook in ledger.papers()["notebook"].items()}
-PART_2 = "# The paper, claim by claim"
-ENDS = "**The lesson ends here.**"
 
 
 def cells(name: str) -> list[nbformat.NotebookNode]:
     return nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells
 
 
-def parts(name: str) -> tuple[list[nbformat.NotebookNode], list[nbformat.NotebookNode]]:
-    """Return the cells of the lesson, and those from the heading of Part 2 on."""
-    found = cells(name)
-    begins = [
-        number for number, cell in enumerate(found) if cell.source.startswith(PART_2)
-    ]
-    assert len(begins) == 1, f"one Markdown cell begins with {PART_2!r}"
-    return found[: begins[0]], found[begins[0] :]
+MOVED = [
+    name for name in PAPERS if any("## Solutions" in c.source for c in cells(name))
+]
+"""The notebooks whose lesson has exercises with solutions."""
 
 
-def tags(cell: nbformat.NotebookNode) -> list[str]:
-    return list(cell.metadata.get("tags", []))
+Check = Callable[[list[nbformat.NotebookNode]], None]
+CHECKS: list[Check] = [
+    lesson_shape.check_opening,
+    lesson_shape.check_first_code,
+    lesson_shape.check_exercises,
+    lesson_shape.check_end,
+]
+
+
+@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_lesson_has_its_shape(check: Check, name: str) -> None:
+    check(cells(name))
+
+
+@pytest.fixture
+def page() -> str:
+    """Return the page that shows the cells of a notebook."""
+    return (paths.root() / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def begun(page: str) -> list[nbformat.NotebookNode]:
+    return nbformat.reads(notebooks.begun(page), as_version=4).cells
+
+
+def test_the_cells_that_the_page_shows_have_the_shape_of_a_lesson(page: str) -> None:
+    for check in CHECKS:
+        check(begun(page))
+
+
+@pytest.mark.parametrize(
+    "check, old, new",
+    [
+        (
+            lesson_shape.check_opening,
+            "**After this lesson",
+            "With ε = 1 it holds.\n\n**",
+        ),
+        (lesson_shape.check_opening, "Say in at most", "word " * 60 + "Say in at most"),
+        (lesson_shape.check_opening, "- say how large the error is.\n", ""),
+        (lesson_shape.check_opening, "thumbnail.png", "fig1_errors.png"),
+        (lesson_shape.check_first_code, "# only for Part 2\n", ""),
+        (
+            lesson_shape.check_first_code,
+            'seed = checks.integer("seed"',
+            'checks.integer("seed"',
+        ),
+        (lesson_shape.check_first_code, "You may skip the next cell.", "Look."),
+        (lesson_shape.check_exercises, "**Exercise 2.**", "**Exercise 4.**"),
+        (lesson_shape.check_exercises, "([solution](#Solution-3))", ""),
+        (
+            lesson_shape.check_exercises,
+            "assert np.isclose(within",
+            "print(np.isclose(within",
+        ),
+        (lesson_shape.check_end, "## The short answer", "## The end"),
+        (lesson_shape.check_end, "00_overview.ipynb", "elsewhere.ipynb"),
+        (lesson_shape.check_end, "## The price", "## Which mechanism to use"),
+    ],
+)
+def test_another_shape_is_noticed(check: Check, old: str, new: str, page: str) -> None:
+    assert old in page
+    with pytest.raises(AssertionError):
+        check(begun(page.replace(old, new)))
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_the_lesson_ends_and_the_scoreboard_opens_part_2(name: str) -> None:
-    lesson, paper = parts(name)
-    assert (
-        lesson[-1].cell_type == "markdown"
-        and ENDS in lesson[-1].source.split("\n\n")[-1]
-    )
+def test_the_scoreboard_opens_part_2(name: str) -> None:
+    _, _, paper = lesson_shape.parts(cells(name))
     code = [cell.source for cell in paper if cell.cell_type == "code"]
     assert code[0].strip() == f'ledger.scoreboard("{PAPERS[name]}")'
-    whole = "\n".join(cell.source for cell in lesson + paper)
-    assert whole.count("ledger.scoreboard(") == 1
+    assert sum(cell.source.count("ledger.scoreboard(") for cell in cells(name)) == 1
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_before_the_lesson_stand_the_parameters_and_one_short_cell(name: str) -> None:
-    before = []
-    for cell in cells(name):
-        if cell.cell_type == "markdown" and re.search(
-            "^## ", cell.source, re.MULTILINE
-        ):
-            break
-        if cell.cell_type == "code":
-            before.append(cell)
-    parameters, *checks = before
-    assert tags(parameters) == ["parameters"]
-    assert [tags(cell) for cell in checks] in ([], [["checks", "hide-input"]])
-    assert all(len(cell.source.splitlines()) <= 30 for cell in checks)
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_the_lesson_folds_nothing_but_solutions(name: str) -> None:
-    lesson, _ = parts(name)
+def test_the_lesson_does_not_point_to_what_its_reader_cannot_see(name: str) -> None:
+    lesson, _, _ = lesson_shape.parts(cells(name))
     prose = "\n".join(cell.source for cell in lesson if cell.cell_type == "markdown")
-    assert [
-        found
-        for found in re.findall(r"<summary>(.*?)</summary>", prose)
-        if "olution" not in found
-    ] == []
     assert not [word for word in ("our copy", "see below") if word in prose.lower()]
 
 
@@ -106,7 +139,7 @@ def test_parameters_keep_their_values_to_the_end(name: str) -> None:
     """The scoreboard compares them with the usual ones after each recorded row."""
     assigned = set()
     for cell in cells(name):
-        if cell.cell_type == "code" and "parameters" not in tags(cell):
+        if cell.cell_type == "code" and not {"parameters", "checks"} & set(tags(cell)):
             assigned |= names_assigned(
                 ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE))
             )

@@ -397,6 +397,10 @@ def test_every_link_within_the_site_leads_somewhere(
 def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
     for name in paths.notebook_names():
         for png in (paths.figures() / name).glob("*.png"):
+            if png.stem == "thumbnail":
+                shown = visits[f"notebooks/{name}.html"]["images"]
+                assert [image for image in shown if image["src"].endswith(png.name)]
+                continue
             anchor = png.stem.replace("_", "-")
             assert {anchor, f"code-{anchor}"} <= set(
                 visits[f"notebooks/{name}.html"]["ids"]
@@ -755,6 +759,16 @@ def test_a_card_has_its_question_and_the_papers_first_figure(
     card = pages._card("matrix_dirichlet", notebook, figures)
     assert "<p>Who asks? Ann does.</p>" in card and "matrix Dirichlet mechanism" in card
     assert card.count("<img") == 1 and "fig2_theirs.png" in card
+    drawn = nbformat.v4.new_markdown_cell(
+        "# Title\n\n![A line.](../figures/matrix_dirichlet/thumbnail.png)"
+    )
+    notebook.cells = [drawn, *cells[1:]]
+    picture = tmp_path / "matrix_dirichlet" / "thumbnail.png"
+    picture.parent.mkdir()
+    picture.touch()
+    monkeypatch.setattr(pages.paths, "figures", lambda: tmp_path)
+    card = pages._card("matrix_dirichlet", notebook, figures)
+    assert card.count("<img") == 1 and 'thumbnail.png" alt="A line."' in card
     for name in paths.notebook_names():
         asked = notebooks.question(
             nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)

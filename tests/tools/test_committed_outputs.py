@@ -237,7 +237,7 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(
     assert "agrees: value" in board and "in grey" not in board, (
         "it stands above the cell that records the row"
     )
-    assert 15 <= len(nbformat.read(path, 4).cells) <= 20
+    assert 20 <= len(nbformat.read(path, 4).cells) <= 30
 
 
 JUPYTER = {"": "share/jupyter", "_CONFIG": "etc/jupyter"}

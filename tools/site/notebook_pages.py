@@ -20,6 +20,10 @@ from dpsim import __version__, ledger, paths
 SCREEN = 110 / 200
 """Notebooks show figures at 110 dots per inch, the png files have 200."""
 
+THUMBNAIL = "thumbnail"
+"""The name of the picture that a notebook's opening shows, which is not a figure with a
+caption."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -69,6 +73,25 @@ def question(notebook: Any) -> str:
     return " ".join(re.split(r"(?<=[.?!]) (?=[A-Z])", text)[:2])
 
 
+def thumbnail(name: str, notebook: Any, folder: Path, up: str = "") -> str:
+    """Return the picture of a notebook's opening as HTML, or "" if it has none.
+
+    up: the way from the page to the folder `figures`.
+    """
+    path = folder / f"{THUMBNAIL}.png"
+    found = re.search(SHOWN, notebook.cells[0].source)
+    if not found or not path.is_file():
+        return ""
+    width, height = screen_size(path)
+    source = f"{up}figures/{name}/{path.name}"
+    alt = html.escape(found[1])
+    return f'<img src="{source}" alt="{alt}" width="{width}" height="{height}">'
+
+
+SHOWN = rf"!\[([^\]]*)\]\(\.\./figures/\w+/{THUMBNAIL}\.png\)"
+"""The picture in a notebook's opening, in Markdown."""
+
+
 def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
     """Return the figures in the folder that the notebook saves, in its order.
 
@@ -94,8 +117,11 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
             Figure(name, stem, caption, section)
             for stem, caption in zip(stems, captions)
         ]
-    found = [figure for figure in found if (folder / f"{figure.stem}.png").is_file()]
-    return found
+    return [
+        figure
+        for figure in found
+        if figure.stem != THUMBNAIL and (folder / f"{figure.stem}.png").is_file()
+    ]
 
 
 def page(name: str, notebook: Any, folder: Path) -> Any:
@@ -109,6 +135,9 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     from nbformat.v4 import new_markdown_cell
 
     made = {figure.stem: figure for figure in figures(name, notebook, folder)}
+    picture = thumbnail(name, notebook, folder, up="../")
+    opening = notebook.cells[0]
+    opening.source = re.sub(SHOWN, lambda _: picture, opening.source)
     captions = {
         part for figure in made.values() for part in _paragraphs(figure.caption)
     }

@@ -308,8 +308,8 @@ def letters() -> dict[str, str]:
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
-    """Return a notebook's card: its title, its paper, its question, its key figure, and
-    a link to each figure."""
+    """Return a notebook's card: its title, its paper, its question, its picture, and a
+    link to each figure."""
     page = f"notebooks/{name}.html"
     title = html.escape(plain(notebook_pages.title(notebook)))
     links = [
@@ -317,8 +317,8 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
         f"{html.escape(plain(f.label))}</a>"
         for f in sorted(figures, key=_number)
     ]
-    image = ""
-    if figures:
+    image = notebook_pages.thumbnail(name, notebook, paths.figures() / name)
+    if figures and not image:
         key = next(
             (figure for figure in figures if figure.caption.startswith("**Paper,")),
             figures[0],
