@@ -210,8 +210,9 @@ def report(results: Path | None) -> Output:
     """Print each number from the papers beside ours, with a verdict.
 
     A row is in order if it has a number and, in a run with default parameters, if
-    the number and its verdict are those that were verified. The exit code is 1 if a
-    row is not in order or a picture is missing.
+    the number and its verdict are those that were verified. A finding of our own must
+    also keep its limit. The exit code is 1 if a row or a finding is not in order or a
+    picture is missing.
 
     DIR is either the folder of one run, such as build/runs/<notebook>/<key>, in which
     case only the recorded rows are judged, or a folder with a subfolder for each
@@ -228,6 +229,11 @@ def report(results: Path | None) -> Output:
         shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False),
         f"{len(table)} rows, {len(bad)} not in order{listed}",
     ]
+    ours = ledger.report_findings(results)
+    broken = ours.index[~ours["ok"]]
+    lines.append(f"{len(ours)} findings of our own, {len(broken)} not in order")
+    lines += [f"{id}: {ours.loc[id, 'ground']}" for id in broken]
+    failed = len(bad) + len(broken)
     if results is not None:
         used = ledger.parameters(results)
         if used:
@@ -235,32 +241,15 @@ def report(results: Path | None) -> Output:
             lines.append(f"run with {', '.join(told)}; all other parameters as usual")
         elif used is not None:
             lines.append("run with default parameters")
-        return lines, int(len(bad) > 0)
+        return lines, int(failed > 0)
     missing = _missing_pictures()
     lines += [
         f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
         for path in missing
     ]
-    claims = ledger.markdown(table, "../notebooks")
-    text = "\n".join([OPENING, ledger.LEGEND, RULES, "## The claims\n", claims])
+    text = ledger.report_page(table, ours)
     files.write_text(paths.figures() / "REPORT.md", text)
-    return lines, int(len(bad) + len(missing) > 0)
-
-
-OPENING = """\
-# What the papers report, and what we find
-
-![A dot for each claim of the papers: our number divided by the number that the paper \
-reports, or by the limit that it states.](00_overview/fig4_numbers.png)
-
-*All claims at once.* Each dot is our number divided by the number that the paper \
-reports, or by the limit that it states. The contradicted claims and the slips \
-are labelled.
-"""
-"""The beginning of REPORT.md."""
-
-RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
-"""A line of REPORT.md for readers who doubt a verdict or want to add a claim."""
+    return lines, int(failed + len(missing) > 0)
 
 
 SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'

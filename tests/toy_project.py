@@ -104,7 +104,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: SimpleNamespace) 
     """Return the root of a project with one quick notebook, `quick`, forked from what is kept: in its environment."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
-    for table in ("papers.csv", "published.csv"):
+    for table in ("papers.csv", "published.csv", "findings.csv"):
         shutil.copy(ROOT / "data" / table, tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)

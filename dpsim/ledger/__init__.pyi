@@ -1,14 +1,18 @@
 from .rows import (
+    findings as findings,
     papers as papers,
     published as published,
 )
 from .verdicts import (
     CLAIMS as CLAIMS,
+    GROUNDS as GROUNDS,
     SEEDS as SEEDS,
     results as results,
     verdict as verdict,
     judge as judge,
+    judge_findings as judge_findings,
     report as report,
+    report_findings as report_findings,
     parameters as parameters,
 )
 from .display import (
@@ -17,6 +21,9 @@ from .display import (
     summary as summary,
     markdown as markdown,
     site_anchor as site_anchor,
+)
+from .pages import (
+    report_page as report_page,
 )
 from .recording import (
     record as record,

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from dpsim import checks, files, paths
 from dpsim.ledger.display import board
-from dpsim.ledger.rows import papers, published
+from dpsim.ledger.rows import findings, papers, published
 from dpsim.ledger.tables import plain_table
 from dpsim.ledger.verdicts import is_seconds, judge
 
@@ -27,7 +28,7 @@ class Run:
     has recorded with these parameters."""
 
     parameters: dict[str, Any]
-    values: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 _runs: dict[str, Run] = {}
@@ -38,47 +39,72 @@ _shown: set[str] = set()
 
 
 def record(
-    row: str, value: float, *, standard_error: float | None = None, output: str = ""
+    row: str,
+    value: ArrayLike,
+    *,
+    standard_error: float | None = None,
+    output: str = "",
 ) -> None:
-    """Record our number for a claim, and show it on the scoreboard.
+    """Record our number for a claim of a paper, and show it on the scoreboard; or
+    record the number that decides a finding of ours.
 
     Parameters
     ----------
     row : str
-        The id of a row of data/published.csv.
-    value : float
-        A finite number, of which six significant digits are kept.
+        The id of a row of data/published.csv or data/findings.csv.
+    value : float or sequence of floats
+        A finite number, of which six significant digits are kept. For a finding that
+        rests on a family of inputs, one number for each input; the worst of them is
+        recorded, with how many there are.
     standard_error : float, optional
         The standard error, if the number was sampled.
     output : str
         The folder of results.json; with "", nothing is written. Measured times go to
         timings.json instead, so that results.json is the same in every run.
     """
-    paper = row.partition(".")[0]
-    rows = published(paper)
+    owner = row.partition(".")[0]
+    is_claim = owner in papers().index
+    rows = published(owner) if is_claim else findings(owner)
     if row not in rows.index:
         raise ValueError(
-            f"row must be an id of {paths.data() / 'published.csv'}, got {row!r}"
+            "row must be an id of published.csv or findings.csv in "
+            f"{paths.data()}, got {row!r}"
         )
-    found = {
-        "value": _rounded(checks.scalar(f"value of {row}", value)),
-        "standard_error": None,
-    }
+    found: dict[str, Any] = {}
+    if not is_claim and rows.loc[row, "basis"] == "family":
+        values = _numbers(row, value)
+        found["tried"] = len(values)
+        value = (min if rows.loc[row, "relation"] == "at least" else max)(values)
+    found["value"] = _rounded(checks.scalar(f"value of {row}", value))
+    found["standard_error"] = None
     if standard_error is not None:
         error = checks.scalar(f"standard_error of {row}", standard_error, 0)
         found["standard_error"] = _rounded(error)
     if output:
-        name = "timings.json" if is_seconds(rows.loc[row]) else "results.json"
+        is_time = is_claim and is_seconds(rows.loc[row])
+        name = "timings.json" if is_time else "results.json"
         path = Path(output) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         held[row] = found
         files.write_json(path, dict(sorted(held.items())))
-    _run(paper).values[row] = found
-    if paper in _shown:
+    if is_claim:
+        _run(owner).values[row] = found
+    if owner in _shown:
         from IPython.display import update_display
 
-        _show(paper, update_display)
+        _show(owner, update_display)
+
+
+def _numbers(row: str, value: ArrayLike) -> list[float]:
+    """Return the numbers of a family, one for each input."""
+    array = checks.real(f"value of {row}", value)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(
+            f"value of {row} must be a list with a number for each input of the family, "
+            f"got {value!r}"
+        )
+    return [float(number) for number in array]
 
 
 def _rounded(value: float) -> Any:

@@ -1,13 +1,15 @@
-"""Reads data/papers.csv and data/published.csv, and checks every row."""
+"""Reads data/papers.csv, data/published.csv and data/findings.csv, and checks every
+row."""
 
 from __future__ import annotations
 
 import csv
 import functools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -86,6 +88,137 @@ def papers() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(PAPER), dtype=str).set_index("id")
 
 
+Row = dict[str, str]
+"""The fields of a row, by column."""
+
+Rule = tuple[str, Callable[[Row], bool], str]
+"""A column, what is wrong with a row, and the message that says so."""
+
+FINDINGS = {
+    "id": [TEXT],
+    "notebook": [TEXT],
+    "places": [TEXT],
+    "sentence": [TEXT],
+    "basis": ["proof", "family", "stand-in", "withdrawn"],
+    "inputs": ["", TEXT],
+    "relation": ["", "at most", "at least"],
+    "limit": ["", NUMBER],
+    "expected": ["", NUMBER],
+    "section": [TEXT],
+    "reason": [TEXT],
+}
+"""The columns of data/findings.csv, as COLUMNS."""
+
+FINDING_NEEDS = {
+    "proof": {"inputs": [TEXT]},
+    "family": {
+        "inputs": [TEXT],
+        "relation": ["at most", "at least"],
+        "limit": [NUMBER],
+    },
+    "stand-in": {"inputs": [TEXT]},
+    "withdrawn": {"relation": [""], "limit": [""], "expected": [""]},
+}
+"""The values that each basis of a finding allows in some columns, as NEEDS."""
+
+
+def _is_wrong_sentence(row: Row) -> bool:
+    """Return whether a claim's sentence holds braces that cannot be filled."""
+    try:
+        row["sentence"].format(found=Found(1), limit=Found(1))
+    except (ValueError, LookupError, AttributeError, TypeError):
+        return True
+    return False
+
+
+RULES: list[Rule] = [
+    (
+        "id",
+        lambda row: not row["id"].startswith(f"{row['paper']}."),
+        "must begin with the paper and a dot",
+    ),
+    (
+        "expected",
+        lambda row: not (row["expected"] or _is_time(row)),
+        "must be the value that was verified here, and only seconds have none",
+    ),
+    (
+        "draws",
+        lambda row: bool(row["draws"]) and not _number(row["draws"]) >= 1,
+        "must be at least 1",
+    ),
+    (
+        "deviation",
+        lambda row: bool(row["deviation"]) and not _number(row["deviation"]) >= 0,
+        "must be at least 0",
+    ),
+    (
+        "deviation",
+        lambda row: bool(row["draws"]) != bool(row["deviation"]),
+        "must be given together with draws: the standard deviation of one of them",
+    ),
+    (
+        "sentence",
+        _is_wrong_sentence,
+        "must hold only {found} and {limit} in braces, with formats",
+    ),
+    (
+        "limit",
+        lambda row: (
+            row["claim"] != "bound" and bool(row["limit"]) != bool(row["relation"])
+        ),
+        "must be given together with relation",
+    ),
+    (
+        "limit",
+        lambda row: (
+            row["claim"] == "statement"
+            and row["inputs"] in ("any", "paper", "example")
+            and not row["limit"]
+        ),
+        "must be the number that a statement allows",
+    ),
+]
+"""What must hold between the columns of data/published.csv."""
+
+FINDING_RULES: list[Rule] = [
+    (
+        "id",
+        lambda row: not row["id"].startswith(f"{row['notebook']}."),
+        "must begin with the notebook and a dot",
+    ),
+    (
+        "limit",
+        lambda row: bool(row["limit"]) != bool(row["relation"]),
+        "must be given together with relation",
+    ),
+    (
+        "expected",
+        lambda row: bool(row["limit"]) != bool(row["expected"]),
+        "must be given together with limit: the value that was verified here",
+    ),
+]
+"""What must hold between the columns of data/findings.csv."""
+
+
+class Table(NamedTuple):
+    """A table of rows that are judged, and what its rows must keep.
+
+    `kind` is the column whose value decides which `needs` a row has. The second column
+    says to which paper or notebook a row belongs.
+    """
+
+    file: str
+    columns: Mapping[str, list[str]]
+    kind: str
+    needs: Mapping[str, dict[str, list[str]]]
+    rules: list[Rule]
+
+
+PUBLISHED = Table("published.csv", COLUMNS, "claim", NEEDS, RULES)
+OURS = Table("findings.csv", FINDINGS, "basis", FINDING_NEEDS, FINDING_RULES)
+
+
 def published(paper: str = "") -> pd.DataFrame:
     """Return data/published.csv, indexed by id: the papers' claims, each with the basis
     of its verdict.
@@ -101,9 +234,8 @@ def published(paper: str = "") -> pd.DataFrame:
     DataFrame
         The columns are those of data/LEDGER.md. `published`, `expected`, `limit`,
         `draws` and `deviation` are numbers, or NaN where the field is not a number.
-        Four columns are added: `printed` is the text of `published`, and
-        `published_unit`, `expected_unit` and `limit_unit` are the units of the three
-        numbers' last digits.
+        Columns are added: `printed` is the text of `published`, and `published_unit`,
+        `limit_unit` and so on are the units of the numbers' last digits.
 
     If a row cannot be judged, ValueError is raised with the file, the row and the
     column.
@@ -114,38 +246,70 @@ def published(paper: str = "") -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    path = paths.data() / "published.csv"
-    return _published(path, _stamp(path), tuple(papers().index), paper).copy()
+    return _rows("published.csv", paper, tuple(papers().index))
+
+
+def findings(notebook: str = "") -> pd.DataFrame:
+    """Return data/findings.csv, indexed by id: our own comparisons and advice, each
+    with its basis.
+
+    Parameters
+    ----------
+    notebook : str
+        The name of one notebook, or "" for all notebooks, as in `published`.
+
+    Returns
+    -------
+    DataFrame
+        The columns are those of data/LEDGER.md. `limit` and `expected` are numbers, or
+        NaN; `limit_unit` and `expected_unit` are the units of their last digits.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> set(ledger.findings()["basis"]) <= {"proof", "family", "stand-in", "withdrawn"}
+    True
+    """
+    return _rows("findings.csv", notebook)
+
+
+def _rows(file: str, owner: str, owners: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the rows of one paper or notebook, or all rows, of a table in data/."""
+    path = paths.data() / file
+    return _checked(path, _stamp(path), owner, owners).copy()
 
 
 @functools.lru_cache(maxsize=32)
-def _published(
-    path: Path, stamp: tuple[int, ...], known: tuple[str, ...], paper: str
+def _checked(
+    path: Path, stamp: tuple[int, ...], owner: str, owners: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Return the rows of one paper, or of all papers, after checking them."""
-    rows: dict[str, dict[str, str]] = {}
-    for line, fields in _lines(path, COLUMNS):
-        if paper and fields[1:2] != [paper]:
+    """Return the rows of one paper or notebook, or all rows, after checking them."""
+    table = PUBLISHED if path.name == PUBLISHED.file else OURS
+    rows: dict[str, Row] = {}
+    for line, fields in _lines(path, table.columns):
+        if owner and fields[1:2] != [owner]:
             continue
         where = f"{path}, row {fields[0]} (line {line})"
-        if len(fields) != len(COLUMNS):
+        if len(fields) != len(table.columns):
             raise ValueError(
-                f"{where}: {len(fields)} columns instead of {len(COLUMNS)}; "
+                f"{where}: {len(fields)} columns instead of {len(table.columns)}; "
                 "a text that holds a comma stands between double quotes"
             )
-        row = dict(zip(COLUMNS, fields))
-        for column, mistake in _mistakes(row, known, rows):
+        row = dict(zip(table.columns, fields))
+        for column, mistake in _mistakes(row, table, owners):
             raise ValueError(f"{where}, column {column}: {mistake}")
+        if row["id"] in rows:
+            raise ValueError(f"{where}, column id: is the id of a row above")
         rows[row["id"]] = row
-    table = pd.DataFrame(rows.values(), columns=list(COLUMNS), dtype=object)
-    table = table.set_index("id")
-    table["printed"] = table["published"]
-    for column in ("published", "expected", "limit"):
-        table[f"{column}_unit"] = [_unit(text) for text in table[column]]
-    for column, allowed in COLUMNS.items():
+    found = pd.DataFrame(rows.values(), columns=list(table.columns), dtype=object)
+    found = found.set_index("id")
+    if table is PUBLISHED:
+        found["printed"] = found["published"]
+    for column, allowed in table.columns.items():
         if NUMBER in allowed:
-            table[column] = [_number(text) for text in table[column]]
-    return table
+            found[f"{column}_unit"] = [_unit(text) for text in found[column]]
+            found[column] = [_number(text) for text in found[column]]
+    return found
 
 
 def how_many() -> int:
@@ -183,57 +347,40 @@ def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
 
 
 def _mistakes(
-    row: dict[str, str], papers: Sequence[str], above: Collection[str]
+    row: Row, table: Table, owners: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the columns in which a row has a wrong value, each with a message.
 
-    `papers` contains the ids of the declared papers, and `above` the ids of the rows
-    above.
+    `owners` contains the allowed values of the second column, or nothing if any text is
+    allowed.
     """
-    claim = row["claim"]
-    needs = NEEDS.get(claim, {})
-    for column, allowed in {**COLUMNS, "paper": papers, **needs}.items():
-        text = row[column]
-        if text in allowed:
-            continue
-        if NUMBER in allowed and not math.isnan(_number(text)):
-            continue
-        if TEXT in allowed and text.strip():
-            continue
-        choices = " or ".join(filter(None, allowed)) or "empty"
-        kind = f" for a {claim}" if column in needs else ""
-        yield column, f"must be {choices}{kind}, got {text!r}"
-    if row["id"] in above:
-        yield "id", "is the id of a row above"
-    if not row["id"].startswith(f"{row['paper']}."):
-        yield "id", "must begin with the paper and a dot"
-    if not row["expected"] and not (row["inputs"] == "none" and row["unit"] == "s"):
-        yield (
-            "expected",
-            "must be the value that was verified here, and only seconds have none",
-        )
-    if row["draws"] and not _number(row["draws"]) >= 1:
-        yield "draws", f"must be at least 1, got {row['draws']!r}"
-    if row["deviation"] and not _number(row["deviation"]) >= 0:
-        yield "deviation", f"must be at least 0, got {row['deviation']!r}"
-    if bool(row["draws"]) != bool(row["deviation"]):
-        yield (
-            "deviation",
-            "must be given together with draws: the standard deviation of one of them",
-        )
-    try:
-        row["sentence"].format(found=Found(1), limit=Found(1))
-    except (ValueError, LookupError, AttributeError, TypeError):
-        yield (
-            "sentence",
-            "must hold only {found} and {limit} in braces, with formats, "
-            f"got {row['sentence']!r}",
-        )
-    if claim != "bound" and bool(row["limit"]) != bool(row["relation"]):
-        yield "limit", "must be given together with relation"
-    tested = row["inputs"] in ("any", "paper", "example")
-    if claim == "statement" and tested and not row["limit"]:
-        yield "limit", "must be the number that a statement allows"
+    kind = row[table.kind]
+    needs = table.needs.get(kind, {})
+    columns = {**table.columns, **needs}
+    if owners:
+        columns[list(row)[1]] = list(owners)
+    for column, allowed in columns.items():
+        if not _is_allowed(row[column], allowed):
+            choices = " or ".join(filter(None, allowed)) or "empty"
+            where = f" for a {kind}" if column in needs else ""
+            yield column, f"must be {choices}{where}, got {row[column]!r}"
+    for column, is_wrong, message in table.rules:
+        if is_wrong(row):
+            yield column, f"{message}, got {row[column]!r}"
+
+
+def _is_allowed(text: str, allowed: Collection[str]) -> bool:
+    """Return whether a field has one of the allowed values."""
+    return (
+        text in allowed
+        or (NUMBER in allowed and not math.isnan(_number(text)))
+        or (TEXT in allowed and bool(text.strip()))
+    )
+
+
+def _is_time(row: Row) -> bool:
+    """Return whether a row of data/published.csv is a measured time."""
+    return row["inputs"] == "none" and row["unit"] == "s"
 
 
 class Found(float):

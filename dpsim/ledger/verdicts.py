@@ -1,9 +1,11 @@
-"""The rule that assigns a verdict to each claim, and the judged rows of a run."""
+"""The rules that judge the papers' claims and our own findings, and the judged rows of
+a run."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import paths
-from dpsim.ledger.rows import Found, how_many, papers, published
+from dpsim.ledger.rows import Found, findings, how_many, papers, published
 
 VERDICTS = {
     "agrees": (
@@ -81,6 +83,33 @@ RULE = (
     "sampling, it may differ by up to three standard errors."
 )
 """What REPORT.md says about all verdicts; data/LEDGER.md contains the full rule."""
+
+GROUNDS = {
+    "proof": (
+        "proved",
+        "A proof covers every input that the sentence speaks of, or a search covers all "
+        "cases.",
+    ),
+    "family": (
+        "held in all inputs tried",
+        "The sentence was tried on at least 20 inputs, which were fixed before the first "
+        "result. The worst of them keeps the limit. Other inputs may have another "
+        "outcome.",
+    ),
+    "stand-in": (
+        "on our stand-in only",
+        "The sentence speaks of one input, which we chose or made up. The reason names "
+        "an input on which it fails, or says why no others can be tried.",
+    ),
+    "withdrawn": (
+        "withdrawn",
+        "The sentence stood here once. The reason gives the counterexample.",
+    ),
+}
+"""What a finding of ours may rest on, each with its word and the word's meaning."""
+
+FEWEST = 20
+"""The smallest number of inputs on which a finding must be tried."""
 
 SEEDS = 20
 """The number of full runs with other seeds to which FALSE_ALARM refers."""
@@ -224,6 +253,46 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
     return found, True
 
 
+def judge_findings(
+    rows: pd.DataFrame, values: pd.DataFrame, *, default: bool = True
+) -> pd.DataFrame:
+    """Return our own findings, each with what it rests on.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `findings`.
+    values : DataFrame
+        The recorded numbers, as `results` returns them.
+    default : bool
+        Whether the run had default parameters, for which `expected` was verified.
+
+    Returns
+    -------
+    DataFrame
+        The added columns are `reproduced`, `standard_error` and `tried` (the number of
+        inputs); `ground`, which is a word of GROUNDS, or what is wrong; and `ok`, which
+        says whether nothing is wrong.
+    """
+    table = rows.join(values.rename(columns={"value": "reproduced"}))
+    grounds = [_ground(row, default) for row in table.itertuples()]
+    return table.join(pd.DataFrame(grounds, table.index, ["ground", "ok"]))
+
+
+def _ground(row: Any, default: bool) -> tuple[str, bool]:
+    """Return a finding's `ground` and `ok` for `judge_findings`."""
+    if not math.isnan(row.limit):
+        if math.isnan(row.reproduced):
+            return "not recorded", False
+        if _beyond(row.relation, row.limit, row.reproduced, 0.0):
+            return f"FAILS: {row.reproduced:g}, not {row.relation} {row.limit:g}", False
+        if default and abs(row.reproduced - row.expected) > row.expected_unit:
+            return f"MISSES EXPECTED {row.expected:g}", False
+    if row.basis == "family" and row.tried < FEWEST:
+        return f"TRIED ON {row.tried:g} INPUTS ONLY", False
+    return GROUNDS[row.basis][0], True
+
+
 def _with_kind(row: Any) -> str:
     """Return a row's verdict followed by its kind of claim, for example "agrees:
     statement, on an example"."""
@@ -252,7 +321,8 @@ def results(folder: Path) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `value` and `standard_error` (NaN if the number was not sampled), by id.
+        `value`, `standard_error` (NaN if the number was not sampled) and `tried` (for
+        a finding of ours, the number of inputs), by id.
 
     Examples
     --------
@@ -260,7 +330,8 @@ def results(folder: Path) -> pd.DataFrame:
     >>> ledger.results(paths.figures() / "nowhere").empty
     True
     """
-    found = pd.DataFrame(columns=["value", "standard_error"], dtype=float)
+    columns = ["value", "standard_error", "tried"]
+    found = pd.DataFrame(columns=columns, dtype=float)
     for path in (folder / "timings.json", folder / "results.json"):
         if not path.is_file():
             continue
@@ -314,30 +385,70 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     >>> len(ledger.report()) == len(ledger.published())
     True
     """
-    base = paths.figures() if folder is None else folder
+    notebooks = papers()["notebook"]
     rows = published()
-    found = results(base)
-    if unknown := sorted(set(found.index) - set(rows.index)):
+    rows = rows.assign(notebook=rows["paper"].map(notebooks))
+    table = _judged(judge, rows, list(notebooks), folder).drop(columns="notebook")
+    if folder and len(table) and table["reproduced"].isna().all():
         raise ValueError(
-            f"{base} holds rows that data/published.csv does not have: "
-            f"{', '.join(unknown)}"
-        )
-    if len(found):
-        recorded = rows[rows.index.isin(found.index)]
-        return judge(recorded, found, default=not parameters(base))
-    parts = []
-    for paper, notebook in papers()["notebook"].items():
-        place = base / notebook
-        part = rows[rows["paper"] == paper]
-        parts.append(judge(part, results(place), default=not parameters(place)))
-    table = pd.concat(parts)
-    if folder and table["reproduced"].isna().all():
-        raise ValueError(
-            f"{base} does not exist, or holds neither results.json nor "
+            f"{folder} does not exist, or holds neither results.json nor "
             "<notebook>/results.json, or the run recorded no row: name the folder of a "
             f"run (default runs record their rows in {paths.figures()})"
         )
     return table
+
+
+def report_findings(folder: Path | None = None) -> pd.DataFrame:
+    """Return our own findings, as `judge_findings` does, with the notebooks in
+    alphabetical order.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        As in `report`.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> len(ledger.report_findings()) == len(ledger.findings())
+    True
+    """
+    rows = findings()
+    return _judged(judge_findings, rows, sorted(set(rows["notebook"])), folder)
+
+
+def _judged(
+    judge: Callable[..., pd.DataFrame],
+    rows: pd.DataFrame,
+    notebooks: list[str],
+    folder: Path | None,
+) -> pd.DataFrame:
+    """Return the rows of a run, or of all notebooks in this order, as `judge` judges
+    them."""
+    base = paths.figures() if folder is None else folder
+    found = _known_results(base)
+    if len(found):
+        recorded = rows[rows.index.isin(found.index)]
+        return judge(recorded, found, default=not parameters(base))
+    parts = [judge(rows[:0], found)]
+    for notebook in notebooks:
+        part = rows[rows["notebook"] == notebook]
+        place = base / notebook
+        found = _known_results(place)
+        parts.append(judge(part, found, default=not parameters(place)))
+    return pd.concat([part for part in parts if len(part)] or parts)
+
+
+def _known_results(folder: Path) -> pd.DataFrame:
+    """Return the numbers of a run, after checking that each of them has a row."""
+    found = results(folder)
+    known = {*published().index, *findings().index}
+    if unknown := sorted(set(found.index) - known):
+        raise ValueError(
+            f"{folder} holds rows that neither data/published.csv nor "
+            f"data/findings.csv has: {', '.join(unknown)}"
+        )
+    return found
 
 
 def _alarm(rows: int) -> float:

@@ -45,8 +45,8 @@ key also covers the libraries on which these libraries depend."""
 APART = ("__main__.py", "cli.py", "runner")
 """The parts of the package that start a run and cannot change its numbers."""
 
-LEDGER = ("papers.csv", "published.csv")
-"""The tables in data/ of which a notebook reads only the rows of its paper."""
+LEDGER = ("papers.csv", "published.csv", "findings.csv")
+"""The tables in data/ of which a notebook reads only its own rows."""
 
 UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
 """The files in data/ that affect no output: texts, answers for tests, and the checksums
@@ -113,13 +113,20 @@ def fingerprint(
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of LEDGER for the paper of a notebook, or all rows for a notebook
-    that reads the results of other notebooks."""
-    papers, published = map(_table, LEDGER)
+    """Return what a notebook reads of LEDGER, or all rows for a notebook that reads the
+    results of other notebooks."""
+    papers, published, findings = map(_table, LEDGER)
     if not paths.stage(name):
         papers = [paper for paper in papers if paper["notebook"] == name]
+        # what `ledger.record` reads
+        read = ("id", "basis", "relation")
+        findings = [
+            {column: row[column] for column in read}
+            for row in findings
+            if row["notebook"] == name
+        ]
     known = {paper["id"] for paper in papers}
-    return papers + [row for row in published if row["paper"] in known]
+    return papers + [row for row in published if row["paper"] in known] + findings
 
 
 def _table(file: str) -> list[dict[str, str]]:

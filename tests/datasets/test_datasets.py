@@ -39,6 +39,7 @@ def test_every_file_of_the_folder_has_a_checksum_and_a_source():
         ".gitattributes",
         "papers.csv",
         "published.csv",
+        "findings.csv",
     }
     assert set(datasets.tables.checksums()) == present - about
     sources = datasets.tables.load_sources()
