@@ -27,7 +27,7 @@ class MDP:
     Parameters
     ----------
     transitions : array_like (..., S, A, S), probability vectors on the last axis
-    rewards : array_like (S, A), finite
+    rewards : array_like (S, A), whose sums may be at most 1e300 in modulus
     horizon : int, optional, the number of stages, at least 1; None means infinity
     discount : float, in [0, 1] with a horizon, in [0, 1) without
     terminal : array_like (S,), optional
@@ -80,6 +80,7 @@ class MDP:
         horizon = None if endless else checks.integer("horizon", self.horizon, 1)
         discount = checks.scalar("discount", self.discount, 0.0, 1.0, open_high=endless)
         terminal = _terminal_values(self.terminal, horizon, states)
+        _refuse_overflow(rewards, discount, horizon, terminal)
         keep = object.__setattr__  # the class is frozen
         keep(self, "transitions", read_only(transitions))
         keep(self, "rewards", read_only(rewards))
@@ -101,6 +102,24 @@ class MDP:
         """
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
+
+
+LARGEST_VALUE = 1e300
+"""The largest modulus that a value of a model may have."""
+
+
+def _refuse_overflow(
+    rewards: Array, discount: float, horizon: int | None, terminal: Array | None
+) -> None:
+    """Raise ValueError if the values of some policy may be too large for floats."""
+    last = 0.0 if terminal is None else float(np.abs(terminal).max())
+    stages = 1 / (1 - discount) if horizon is None else horizon
+    each = float(np.abs(rewards).max())
+    if each > (LARGEST_VALUE - last) / stages:
+        raise ValueError(
+            f"rewards and terminal must keep every value within {LARGEST_VALUE:g} of "
+            f"0, got rewards up to {each:g} and terminal values up to {last:g}"
+        )
 
 
 def _terminal_values(
