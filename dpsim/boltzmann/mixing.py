@@ -242,13 +242,16 @@ def convergence_rate(total: int, bins: int, t: float) -> float:
     >>> round(boltzmann.mixing.convergence_rate(50, 5, 10.0), 4)
     0.9857
     """
-    total = checks.integer("total", total, 1, LARGEST_LINE)
-    bins = checks.integer("bins", bins, 2)
-    t = temperature(t)
+    total, bins, t = _checked(total, bins, t)
     # the line of integers had the smaller gap in every case tried, but this is not
     # proven, so both are computed
     gap = min(_gap(total, t, 0.0), _gap(total, t, 0.5))
     return 1.0 - gap * 2 / (bins * (bins - 1))
+
+
+def _checked(total: int, bins: int, t: float) -> tuple[int, int, float]:
+    total = checks.integer("total", total, 1, LARGEST_LINE)
+    return total, checks.integer("bins", bins, 2), temperature(t)
 
 
 def _gap(total: int, t: float, half: float) -> float:
@@ -305,19 +308,22 @@ def mixing_bound(
     array([0.413, 0.   ])
     """
     k = checks.integers("steps", steps, 0)
-    first, rate = _log_bound(total, bins, t, checks.scalar("epsilon", epsilon, 0.0))
+    first, rate = _log_bound(total, bins, t, epsilon)
     delta = np.exp(np.minimum(first + k * rate, 0.0))
     return checks.plain(np.clip(delta, 1e-300, 1.0))
 
 
 def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) -> int:
     """Return the first k whose `mixing_bound` is at most delta, for delta in (0, 1]."""
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True)
     first, rate = _log_bound(total, bins, t, epsilon)
     return max(0, math.ceil((math.log(delta) - first) / rate))
 
 
 def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, float]:
     """Return the logarithms of the bound before any step and of its factor per step."""
+    total, bins, t = _checked(total, bins, t)
+    epsilon = checks.scalar("epsilon", epsilon, 0.0)
     alpha = max(convergence_rate(total, bins, t), 1e-300)
     if alpha >= 1.0:
         raise ValueError(

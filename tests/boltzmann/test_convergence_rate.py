@@ -66,3 +66,18 @@ def test_the_bound_takes_the_least_likely_start(total, bins, t):
         <= 1e-6
         < boltzmann.mixing_bound(total, bins, t, k - 1, 1.5)
     )
+
+
+def test_small_integers_of_numpy_do_not_overflow():
+    steps = [0, 9000]
+    exact = mixing.mixing_bound(200, 3, 1e3, steps, 1.0)
+    small = mixing.mixing_bound(np.uint8(200), np.int8(3), 1e3, steps, np.float16(1.0))
+    np.testing.assert_array_equal(small, exact)
+    few = mixing.enough_steps(np.uint8(200), np.int8(3), np.int16(1000), 1.0, 1e-6)
+    assert few == mixing.enough_steps(200, 3, 1e3, 1.0, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, -1.0, 1.5, np.nan])
+def test_enough_steps_name_the_range_of_delta(delta):
+    with pytest.raises(ValueError, match=r"delta must be in \(0, 1\], got"):
+        mixing.enough_steps(20, 3, 10.0, 1.0, delta)

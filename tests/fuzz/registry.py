@@ -56,7 +56,7 @@ LEFT_OUT = {
         boltzmann.epsilon.losses boltzmann.epsilon.hockey_stick_sums accounting.dirichlet.minimum_and_shift
         accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants dirichlet.mechanism.count_below
-        mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other
+        mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other mdp.worth.*
         words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
         words.normaliser_bound.*
         words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
