@@ -13,6 +13,7 @@ from .taxi import (
 )
 from .roads import (
     load_gainesville as load_gainesville,
+    onward_drives as onward_drives,
 )
 from . import (
     tables as tables,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpsim import checks
 from dpsim.checks import Array, Integers, Mask
 from dpsim.datasets.tables import read_table
 from dpsim.numerics import simplex
@@ -99,3 +101,65 @@ def load_gainesville(core: bool = False) -> RoadChain:
         transition_matrix=projected,
         trip=order.to_numpy(np.int64),
     )
+
+
+def onward_drives(
+    roads: RoadChain, start: int, *, through: bool = False
+) -> dict[str, Any]:
+    """Return the network of the drives that never turn back on the spot.
+
+    Which segments may follow depends on more than the last one, so several states of
+    this network stand for the same segment.
+
+    Parameters
+    ----------
+    roads : RoadChain
+    start : int, the segment on which all drives begin
+    through : bool
+        By default, a drive never returns to the segment from which it has just come,
+        and a state is a segment with the one before it. With `through`, a drive leaves
+        each segment at the end that it has not entered, and a state is a segment with
+        the end at which it is left.
+
+    Returns
+    -------
+    dict, the arguments of the functions of `words`
+        adjacency : bool array (states, states)
+        letters : list, the segment of each state, after a label for the first state
+        start : str, this label
+
+    Examples
+    --------
+    >>> from dpsim import datasets, words
+    >>> roads = datasets.load_gainesville()
+    >>> network = datasets.onward_drives(roads, start=3)
+    >>> sum(words.HammingAutomaton(roads.trip[1:], **network).counts)
+    47492957
+    """
+    start = checks.integer("start", start, 0, len(roads.adjacency) - 1)
+    ends = roads.segments[["from_node", "to_node"]].to_numpy(object)
+
+    def following(segment: int, memory: Any) -> list[tuple[int, Any]]:
+        if not through:
+            onto = np.flatnonzero(roads.adjacency[segment]).tolist()
+            return [(other, segment) for other in onto if other != memory]
+        exits = ends[segment] if memory is None else [memory]
+        return [
+            (other, ends[other][1 - at])
+            for exit in exits
+            for other, at in np.argwhere(ends == exit).tolist()
+            if other != segment
+        ]
+
+    states: list[tuple[int, Any]] = [(start, None)]
+    arrows = []
+    for origin, state in enumerate(states):  # the list grows
+        for other in following(*state):
+            if other not in states:
+                states.append(other)
+            arrows.append((origin, states.index(other)))
+    adjacency = np.zeros((len(states), len(states)), dtype=bool)
+    adjacency[tuple(np.transpose(arrows))] = True
+    label = f"start on {start}"
+    letters = [label, *(segment for segment, _ in states[1:])]
+    return {"adjacency": adjacency, "letters": letters, "start": label}

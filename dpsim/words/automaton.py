@@ -24,7 +24,6 @@ from dpsim.numerics import exact_draws
 from dpsim.words.space import (
     Codes,
     WordSpace,
-    feasible_transitions,
     successors,
     word_space,
 )
@@ -74,15 +73,17 @@ class HammingAutomaton:
     ----------
     word : sequence of n >= 1 letters, or a feasible trajectory of a chain
     letters : int or sequence of labels, optional
-        The labels of the alphabet, or their number m for the labels 0 to m - 1. They
-        may be left out if an adjacency is given.
+        The labels of the alphabet, or their number m for the labels 0 to m - 1. With
+        an adjacency they are the labels of its states, by default 0 to m - 1. Several
+        states may share a label if no state has two successors with the same one. For
+        example, a state may stand for a road and the direction of travel.
     adjacency : array_like or sparse array (m, m), optional
         The chain. An entry is non-zero if the column's state may follow the row's
         state. Booleans and probabilities are both accepted.
     start : label, optional
         The state that precedes the word and is not part of it, or `space.ANYWHERE` for
-        words that begin in any state. It must be given if, and only if, an adjacency is
-        given.
+        words that begin in any state. No other state has its label. It must be given
+        if, and only if, an adjacency is given.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class HammingAutomaton:
         """
         chain = self.space.chain
         assert chain is not None
-        words = np.empty((len(distances), len(self.codes)), dtype=np.int64)
+        path = np.empty((len(distances), len(self.codes)), dtype=np.int64)
         state = np.full(len(distances), chain.start)
         left = distances.copy()
         for position, letter in enumerate(self.codes):
@@ -171,15 +172,15 @@ class HammingAutomaton:
             for last in np.unique(state):
                 here = np.flatnonzero(state == last)
                 options = successors(chain, last)
-                to_come = left[here, None] - (options != letter)
+                to_come = left[here, None] - (chain.letters[options] != letter)
                 found = suffixes[options, np.maximum(to_come, 0)]
                 logs = np.where(to_come >= 0, found, -np.inf)
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
                 passed = uniform[here, None] * weight[:, -1:] >= weight
-                words[here, position] = options[passed.sum(axis=1)]
-            state = words[:, position]
-            left -= state != letter
-        return words
+                path[here, position] = options[passed.sum(axis=1)]
+            state = path[:, position]
+            left -= chain.letters[state] != letter
+        return chain.letters[path]
 
     def draw_word(self, log_distances: Array, rng: np.random.Generator) -> NDArray[Any]:
         """Return one word (n,), sampled uniformly at a randomly sampled distance.
@@ -188,20 +189,21 @@ class HammingAutomaton:
         however improbable it is; `draw_error` bounds the errors.
         """
         distance = exact_draws.draw_index(rng, log_distances)
-        if self.space.chain is None:
+        chain = self.space.chain
+        if chain is None:
             codes = self._sample_alphabet(np.array([distance]), rng)[0]
             return self.space.decode(codes)
         word: list[int] = []
-        state = self.space.chain.start
+        state = chain.start
         left = distance
         for position, letter in enumerate(self.codes):
-            options = successors(self.space.chain, state)
-            to_come = left - (options != letter)
+            options = successors(chain, state)
+            to_come = left - (chain.letters[options] != letter)
             suffixes = self._suffixes[position + 1][options, np.maximum(to_come, 0)]
             logs = np.where(to_come >= 0, suffixes, -np.inf)
             state = int(options[exact_draws.draw_index(rng, logs)])
-            left -= int(state != letter)
-            word.append(state)
+            word.append(int(chain.letters[state]))
+            left -= int(word[-1] != letter)
         return self.space.decode(np.array(word, dtype=np.int64))
 
     @cached_property
@@ -221,16 +223,18 @@ class HammingAutomaton:
 
         They are computed with the given `zero`, `one` and `add`.
         """
-        assert self.space.chain is not None
-        shape = (self.space.chain.states, len(self.codes) + 1)
+        chain = self.space.chain
+        assert chain is not None
+        shape = (chain.states, len(self.codes) + 1)
         table: NDArray[Any] = np.full(shape, zero, dtype=kind)
         table[:, 0] = one
         yield table
         for letter in self.codes[::-1]:
             following = np.roll(table, 1, axis=1)  # another letter: one more mismatch
             following[:, 0] = zero
-            following[letter] = table[letter]
-            table = self.space.chain.sum_over_successors(following, zero, add)
+            right = chain.letters == letter
+            following[right] = table[right]
+            table = chain.sum_over_successors(following, zero, add)
             yield table
 
 
@@ -265,37 +269,42 @@ def draw_error(space: WordSpace, n: int, promised: float) -> float:
     return error
 
 
-def chain_counts(words: ArrayLike, adjacency: ArrayLike) -> Array:
+def chain_counts(
+    words: ArrayLike,
+    *,
+    adjacency: ArrayLike | sp.sparray,
+    start: Hashable,
+    letters: int | Sequence[Hashable] | None = None,
+) -> Array:
     """Return the counts (k, n + 1) of k words on a chain, as doubles.
 
     They are exact up to 2^53.
 
     Parameters
     ----------
-    words : array_like of int (k, n + 1)
-        Each row consists of the public state from which a word starts and its n
-        letters.
-    adjacency : array_like (m, m), as in `HammingAutomaton`
+    words : array_like (k, n), a word in each row
+    adjacency, start, letters : as in `HammingAutomaton`
 
     Examples
     --------
     >>> from dpsim import words
-    >>> words.chain_counts([[0, 1, 0], [0, 1, 1]], [[0, 1], [1, 1]])
+    >>> words.chain_counts([[1, 0], [1, 1]], adjacency=[[0, 1], [1, 1]], start=0)
     array([[1., 1., 0.],
            [1., 1., 0.]])
     """
-    into = (feasible_transitions(adjacency).toarray().T != 0.0).astype(float)
-    words = np.atleast_2d(checks.integers("words", words, 0, len(into) - 1))
-    each = np.arange(len(words))
-    n = words.shape[1] - 1
-    if words.ndim != 2 or n < 0:
-        raise ValueError(
-            f"words must be rows of a start and its letters, got shape {words.shape}"
-        )
-    prefixes = np.zeros((len(words), len(into), n + 1))  # word, last letter, mismatches
-    prefixes[each, words[:, 0], 0] = 1.0
-    for letter in words[:, 1:].T:
-        longer = into @ prefixes
-        prefixes = np.roll(longer, 1, axis=2)
-        prefixes[each, letter] = longer[each, letter]
-    return np.asarray(prefixes.sum(axis=1))
+    space = word_space(letters, adjacency, start)
+    rows = np.asarray(words)
+    if rows.ndim != 2 or rows.size == 0:
+        raise ValueError(f"words must have the shape (k, n), got {rows.shape}")
+    codes = np.array([space.encode(row) for row in rows])
+    chain = space.chain
+    assert chain is not None
+    suffixes = np.zeros((chain.states, *codes.shape))  # state, word, mismatches
+    suffixes = np.pad(suffixes, ((0, 0), (0, 0), (0, 1)))
+    suffixes[:, :, 0] = 1.0
+    for letter in codes.T[::-1]:
+        wrong = np.roll(suffixes, 1, axis=2)
+        right = chain.letters[:, None] == letter
+        following = np.where(right[:, :, None], suffixes, wrong)
+        suffixes = chain.sum_over_successors(following)
+    return np.asarray(suffixes[chain.start])

@@ -150,11 +150,11 @@ def _by_enumeration(chain: Chain, n: int, mechanism: Mechanism) -> float:
     words: list[tuple[int, ...]] = [(chain.start,)]
     for _ in range(n):
         words = [
-            (*word, letter)
+            (*word, state)
             for word in words
-            for letter in successors(chain, word[-1]).tolist()
+            for state in successors(chain, word[-1]).tolist()
         ]
-    codes = np.array(words, dtype=np.int64)[:, 1:]
+    codes = chain.letters[np.array(words, dtype=np.int64)[:, 1:]]
     distance = np.zeros((len(codes), len(codes)), dtype=np.int64)
     for letters in codes.T:
         distance += letters[:, None] != letters

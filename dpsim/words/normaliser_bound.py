@@ -4,10 +4,11 @@ On a chain, the normaliser Z_w of the exponential mechanism is the sum of q^d(w,
 the feasible words r. Let v differ from w only in letter i, which is s in w and s' in v.
 Then Z_w = q T + (1 - q) g_s and Z_v = q T + (1 - q) g_s', where g_t is the weight of
 the words r with r_i = t when letter i is left out, and T = sum_t g_t. So log(Z_v / Z_w)
-needs only the ratios of the g_t, which are products of a forward message over the
-letters before i and a backward message over those after it. Interval arithmetic on the
-messages bounds the influence of the letters outside a window around i, and a branch and
-bound search widens the windows that matter.
+needs only the ratios of the g_t, which are sums over the states x with letter t of a
+forward message over the letters before i times a backward message over those after it.
+Both follow the path of w through the states, which stands for w below. Interval
+arithmetic on the messages bounds the influence of the letters outside a window around
+i, and a branch and bound search widens the windows that matter.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import functools
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpsim.checks import Array
-from dpsim.words.space import Chain
+from dpsim.words.space import Chain, successors
 
 # The number of expanded windows, and the gap between the bounds, at which the search
 # stops.
 WINDOWS, GAP = 10_000, 1e-3
+# The number of windows that are expanded in one step.
+BATCH = 50
 # The bytes of message bounds, and the number of narrow windows, beyond which the
 # trivial bound is returned.
 MEMORY, NARROW = 2**28, 500_000
@@ -56,14 +59,18 @@ class Side(NamedTuple):
     Attributes
     ----------
     feeds : sparse array (S, S), 1 if the column's state may come just before the row's
+    fed : bool array (S, S), the same
+    weights : array (S, S), 1 for two states with the same letter, otherwise q
     low, high : arrays (n, S, S)
-        Bounds on message[t] / message[x] at each position with letter x, over all
-        feasible letters nearer the end.
-    feasible : bool array (n, S), which letters a position may have
-    first : array (S,), 1 for the possible first letters from this end
+        Bounds on message[t] / message[x] at each position with state x, over all
+        feasible states nearer the end.
+    feasible : bool array (n, S), which states a position may have
+    first : array (S,), 1 for the possible first states from this end
     """
 
     feeds: sp.csr_array
+    fed: NDArray[np.bool_]
+    weights: Array
     low: Array
     high: Array
     feasible: NDArray[np.bool_]
@@ -71,13 +78,13 @@ class Side(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Letter i of a word, the letter `other` that replaces it, and the known letters.
+    """State i of a word, the state `other` that replaces it, and the known states.
 
-    The letters known on both sides are listed from the outermost inwards.
+    The states known on both sides are listed from the outermost inwards.
     """
 
     left: tuple[int, ...]
-    letter: int
+    state: int
     right: tuple[int, ...]
     i: int
     other: int
@@ -91,11 +98,11 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     1e-3 unless the chain needs more than 10,000 windows. In that case, the upper bound
     is the largest bound among the windows that are still open. It is instead the
     trivial bound, which is the rate, if the message bounds need more than 256 MiB (16 n
-    S^2 bytes), or if there may be more than 500,000 narrow windows (n times the
-    transitions times the square of the largest number of successors).
+    S^2 bytes), or if there may be more than 500,000 narrow windows (n times the largest
+    number of successors times the sum of their squares).
     """
-    most = int(np.diff(chain.indptr).max())  # successors of one state
-    narrow = n * len(chain.indices) * most**2
+    able = np.diff(chain.indptr)  # successors of each state
+    narrow = n * (able**2).sum() * able.max()
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
         return NormaliserRatio(0.0, rate, 0.0)
     q = math.exp(-rate)
@@ -104,34 +111,34 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
         shape=(chain.states, chain.states),
     )
     first = matrix[[chain.start], :].toarray().ravel()
-    before = _side(sp.csr_array(matrix.T), first, n, q)
-    after = _side(matrix, np.ones(chain.states), n, q)
-    lower, upper = _branch_and_bound(before, after, n, q)
+    weights = np.where(chain.letters[:, None] == chain.letters, 1.0, q)
+    before = _side(sp.csr_array(matrix.T), first, n, weights)
+    after = _side(matrix, np.ones(chain.states), n, weights)
+    lower, upper = _branch_and_bound(before, after, chain, n, q)
     log_smallest = _log_smallest(before, n)
     return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
 
 
-def _side(feeds: sp.csr_array, first: Array, n: int, q: float) -> Side:
+def _side(feeds: sp.csr_array, first: Array, n: int, weights: Array) -> Side:
     """Return the bounds on the messages from one end of the word."""
     states = len(first)
     low = np.full((n, states, states), np.inf)
     high = np.zeros((n, states, states))
     feasible = np.zeros((n, states), dtype=np.bool_)
     feasible[0] = first > 0.0
-    low[0] = np.where(np.eye(states, dtype=bool), 1.0, q * first)
+    low[0] = weights * first
+    np.fill_diagonal(low[0], 1.0)
     high[0] = low[0]
-    side = Side(feeds, low, high, feasible, first)
-    for position in range(1, n):
-        last = position - 1
-        for letter in range(states):
-            sources = [s for s in _fed(side, letter) if feasible[last, s]]
-            if sources:
-                feasible[position, letter] = True
-                lows, highs = _step(
-                    side, low[last, sources], high[last, sources], letter, q
-                )
-                low[position, letter] = lows.min(axis=0)
-                high[position, letter] = highs.max(axis=0)
+    side = Side(feeds, feeds.toarray() > 0.0, weights, low, high, feasible, first)
+    target = np.repeat(np.arange(states), np.diff(feeds.indptr))
+    for last in range(n - 1):
+        here = feasible[last, feeds.indices]  # transitions into the next position
+        source = feeds.indices[here]
+        reached, begins = np.unique(target[here], return_index=True)
+        lows, highs = _step(side, low[last, source], high[last, source], target[here])
+        feasible[last + 1, reached] = True
+        low[last + 1, reached] = np.minimum.reduceat(lows, begins, axis=0)
+        high[last + 1, reached] = np.maximum.reduceat(highs, begins, axis=0)
     return side
 
 
@@ -145,159 +152,184 @@ def _fed(side: Side, state: int) -> list[int]:
 
 
 def _step(
-    side: Side, low: Array, high: Array, letter: int, q: float
+    side: Side, low: Array, high: Array, state: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """Return bounds on the next messages relative to their entry `letter`.
+    """Return bounds on the next messages relative to their entry `state` (k,).
 
-    The bounds (k, S) on the present messages are relative to their own letters. An
+    The bounds (k, S) on the present messages are relative to their own states. An
     entry is a ratio of two linear sums that may share terms. Its extremes are attained
     at the endpoints of the intervals, and the shared terms pull the ratio towards one.
     """
-    below = np.zeros(low.shape[1], dtype=np.bool_)
-    below[_fed(side, letter)] = True
+    own = np.arange(len(state)), state
+    below = side.fed[state]
     terms = np.array([low * below, high * below, low * ~below, high * ~below])
-    sums = (side.feeds @ terms.reshape(-1, len(below)).T).T
+    sums = (side.feeds @ terms.reshape(-1, len(side.first)).T).T
     shared_low, shared_high, above_low, above_high = sums.reshape(terms.shape)
-    rest_low = np.maximum(0.0, shared_low[:, [letter]] - shared_low)
-    rest_high = np.maximum(0.0, shared_high[:, [letter]] - shared_high)
+    rest_low = np.maximum(0.0, shared_low[own][:, None] - shared_low)
+    rest_high = np.maximum(0.0, shared_high[own][:, None] - shared_high)
     shared = np.where(above_high > rest_low, shared_low, shared_high)
-    next_high = q * (above_high + shared) / (rest_low + shared)
+    next_high = side.weights[state] * (above_high + shared) / (rest_low + shared)
     shared = np.where(above_low > rest_high, shared_high, shared_low)
-    next_low = q * (above_low + shared) / (rest_high + shared)
-    next_low[:, letter] = 1.0
-    next_high[:, letter] = 1.0
+    next_low = side.weights[state] * (above_low + shared) / (rest_high + shared)
+    next_low[own] = 1.0
+    next_high[own] = 1.0
     return next_low, next_high
 
 
-def _inflows(
-    side: Side, known: tuple[int, ...], place: int, q: float
-) -> dict[int, tuple[Array, Array]]:
-    """Return bounds on the messages that reach letter i from one side.
+def _inflows(side: Side, known: tuple[int, ...], place: int) -> dict[int, Array]:
+    """Return bounds (2, S) on the messages that reach letter i from one side.
 
-    They are given for each letter at position `place`, just before the known
-    letters.
+    They are given for each state at position `place`, just before the known states.
     """
-    sources = _fed(side, known[0]) if known else range(len(side.first))
-    letters = [s for s in sources if side.feasible[place, s]]
-    low = side.low[place, letters]
-    high = side.high[place, letters]
-    for letter in known:
-        low, high = _step(side, low, high, letter, q)
-    low = (side.feeds @ low.T).T
-    high = (side.feeds @ high.T).T
-    return dict(zip(letters, zip(low, high)))
+    possible = side.feasible[place]
+    states = np.flatnonzero(possible & side.fed[known[0]] if known else possible)
+    low = side.low[place, states]
+    high = side.high[place, states]
+    for state in known:
+        low, high = _step(side, low, high, np.full(len(states), state))
+    both = np.stack([(side.feeds @ low.T).T, (side.feeds @ high.T).T], axis=1)
+    return dict(zip(states.tolist(), both))
 
 
 def _branch_and_bound(
-    before: Side, after: Side, n: int, q: float
+    before: Side, after: Side, chain: Chain, n: int, q: float
 ) -> tuple[float, float]:
     """Return bounds on the largest log-ratio of normalisers.
 
     Some pair of words attains the lower bound.
     """
     sides = before, after
+    ends = [np.stack([side.first, side.first]) for side in sides]
+    alike = (chain.letters[:, None] == chain.letters).astype(float)
+    windows = _Windows(before, after, chain, n)
 
     @functools.cache  # windows share them
-    def inflows(
-        side: int, known: tuple[int, ...], place: int
-    ) -> dict[int, tuple[Array, Array]]:
-        return _inflows(sides[side], known, place, q)
+    def inflows(side: int, known: tuple[int, ...], place: int) -> dict[int, Array]:
+        return _inflows(sides[side], known, place)
 
-    def inflow(side: int, letters: tuple[int, ...], place: int) -> tuple[Array, Array]:
-        if not letters:
-            return sides[side].first, sides[side].first
-        return inflows(side, letters[1:], place)[letters[0]]
+    def inflow(side: int, states: tuple[int, ...], place: int) -> Array:
+        if not states:
+            return ends[side]
+        return inflows(side, states[1:], place)[states[0]]
 
-    def bound(window: Window) -> float:
-        """Return an upper bound on max(0, log(Z_v / Z_w)).
+    def bounds(some: Sequence[Window]) -> list[float]:
+        """Return upper bounds on max(0, log(Z_v / Z_w)), one for each window.
 
         The maximum is over the words that contain the window. For a whole word, the
         bound is exact.
         """
-        left, letter, right, i, other = window
-        left_low, left_high = inflow(0, left, i - len(left))
-        right_low, right_high = inflow(1, right, n - 1 - i - len(right))
-        kept = left_low[letter] * right_low[letter]
-        replaced = left_high[other] * right_high[other]
-        rest = left_low @ right_low - kept - left_low[other] * right_low[other]
-        rest = max(0.0, rest)
+        if not some:
+            return []
+        flows = np.array(
+            [
+                [
+                    inflow(0, w.left, w.i - len(w.left)),
+                    inflow(1, w.right, n - 1 - w.i - len(w.right)),
+                ]
+                for w in some
+            ]
+        )
+        low, high = flows.prod(axis=1).swapaxes(0, 1)
+        own = alike[[w.state for w in some]]
+        others = alike[[w.other for w in some]]
+        kept = (own * low).sum(axis=1)
+        replaced = (others * high).sum(axis=1)
+        rest = low.sum(axis=1) - kept - (others * low).sum(axis=1)
+        rest = q * np.maximum(rest, 0.0)
         # The ratio increases in g_s', decreases in g_s, and decreases in the rest if it
         # exceeds one.
-        above = q * rest + replaced + q * kept
-        return max(0.0, math.log(above / (q * rest + q * replaced + kept)))
+        ratio = (rest + replaced + q * kept) / (rest + q * replaced + kept)
+        return np.log(np.maximum(ratio, 1.0)).tolist()
 
-    heap = [
-        (-bound(window), order, window)
-        for order, window in enumerate(_narrow_windows(before, after, n))
-    ]
-    heapq.heapify(heap)
-    order = len(heap)
+    heap: list[tuple[float, int, Window]] = []
+    numbers = itertools.count()
+
+    def add(some: Sequence[Window]) -> None:
+        for value, window in zip(bounds(some), some):
+            heapq.heappush(heap, (-value, next(numbers), window))
+
+    add(list(windows.narrow()))
     lower = 0.0
-    step = 0
-    while heap and -heap[0][0] - lower > GAP and step < WINDOWS:
-        above, _, window = heapq.heappop(heap)
-        # now and then, follow the best window to a whole word
-        if _whole(window, n) or step & (step - 1) == 0:
-            value = -above
-            candidate = window
-            while not _whole(candidate, n):
-                candidate = max(_wider(candidate, before, after, n), key=bound)
-                value = bound(candidate)
-            lower = max(lower, value)
-        if not _whole(window, n):
-            for child in _wider(window, before, after, n):
-                heapq.heappush(heap, (-bound(child), order, child))
-                order += 1
-        step += 1
+    for step in range(WINDOWS // BATCH):
+        if not heap or -heap[0][0] - lower <= GAP:
+            break
+        best = [heapq.heappop(heap) for _ in range(min(BATCH, len(heap)))]
+        closed = [(-value, window) for value, _, window in best]
+        if step & (step - 1) == 0:  # now and then, follow the best to a whole word
+            window = best[0][2]
+            while wider := windows.wider(window):
+                value, window = max(zip(bounds(wider), wider))
+                closed.append((value, window))
+        lower = max([lower, *(value for value, w in closed if windows.whole(w))])
+        add([child for *_, window in best for child in windows.wider(window)])
     return lower, max(lower, -heap[0][0]) if heap else lower
 
 
-def _whole(window: Window, n: int) -> bool:
-    return len(window.left) + 1 + len(window.right) == n
+class _Windows:
+    """The windows of all pairs of words that differ in one letter."""
 
-
-def _narrow_windows(before: Side, after: Side, n: int) -> Iterator[Window]:
-    """Yield every window of a letter and its neighbours, with every replacement."""
-    states = len(before.first)
-    fed = [set(_fed(after, state)) for state in range(states)]
-    for i in range(n):
-        fits = before.feasible[i] & after.feasible[n - 1 - i]
-        lefts: list[tuple[int, ...]] = [()]
-        if i > 0:
-            lefts = [(s,) for s in np.flatnonzero(before.feasible[i - 1]).tolist()]
-        for left in lefts:
-            followers = _fed(after, left[0]) if left else range(states)
-            choices = [s for s in followers if fits[s]]
-            for s, other in itertools.permutations(choices, 2):
-                if i == n - 1:
-                    yield Window(left, s, (), i, other)
-                    continue
-                for right in sorted(fed[s] & fed[other]):
-                    if after.feasible[n - 2 - i, right]:
-                        yield Window(left, s, (right,), i, other)
-
-
-def _wider(window: Window, before: Side, after: Side, n: int) -> list[Window]:
-    """Return the windows with one more known letter.
-
-    This letter is on the side where fewer letters are known.
-    """
-    left, letter, right, i, other = window
-    first = i - len(left)
-    last = i + len(right)
-    if last == n - 1 or (first > 0 and len(left) <= len(right)):
-        outermost = left[0] if left else letter
-        return [
-            Window((s, *left), letter, right, i, other)
-            for s in _fed(before, outermost)
-            if before.feasible[first - 1, s]
+    def __init__(self, before: Side, after: Side, chain: Chain, n: int) -> None:
+        self.before, self.after, self.n = before, after, n
+        self.letters = chain.letters.tolist()
+        self.follow = [  # for each state, its successors by their letters
+            {self.letters[s]: s for s in successors(chain, state).tolist()}
+            for state in range(chain.states)
         ]
-    outermost = right[0] if right else letter
-    return [
-        Window(left, letter, (s, *right), i, other)
-        for s in _fed(after, outermost)
-        if after.feasible[n - 2 - last, s]
-    ]
+
+    def whole(self, window: Window) -> bool:
+        """Return whether all states are known."""
+        return len(window.left) + 1 + len(window.right) == self.n
+
+    def narrow(self) -> Iterator[Window]:
+        """Yield every window of a state and its neighbours, with every replacement."""
+        n = self.n
+        for i in range(n):
+            lefts: list[tuple[int, ...]] = [()]
+            choices = np.flatnonzero(self.before.feasible[0]).tolist()
+            if i > 0:
+                feasible = self.before.feasible[i - 1]
+                lefts = [(state,) for state in np.flatnonzero(feasible).tolist()]
+            for left in lefts:
+                followers = self.follow[left[0]].values() if left else choices
+                fits = [s for s in followers if self.after.feasible[n - 1 - i, s]]
+                for state, other in itertools.permutations(fits, 2):
+                    window = Window(left, state, (), i, other)
+                    yield from [window] if i == n - 1 else self._further_right(window)
+
+    def wider(self, window: Window) -> list[Window]:
+        """Return the windows with one more known state, or none of a whole word.
+
+        This state is on the side where fewer states are known.
+        """
+        left, state, right, i, _ = window
+        first = i - len(left)
+        whole_right = i + len(right) == self.n - 1
+        if whole_right and first == 0:
+            return []
+        if not whole_right and (first == 0 or len(left) > len(right)):
+            return self._further_right(window)
+        outermost = left[0] if left else state
+        return [
+            window._replace(left=(s, *left))
+            for s in _fed(self.before, outermost)
+            if self.before.feasible[first - 1, s]
+        ]
+
+    def _further_right(self, window: Window) -> list[Window]:
+        """Return the windows with one more state on the right.
+
+        Its letter must also be possible after the replacement.
+        """
+        _, state, right, i, other = window
+        for known in reversed(right):
+            other = self.follow[other][self.letters[known]]
+        last = i + len(right)
+        feasible = self.after.feasible[self.n - 2 - last]
+        return [
+            window._replace(right=(s, *right))
+            for letter, s in self.follow[right[0] if right else state].items()
+            if letter in self.follow[other] and feasible[s]
+        ]
 
 
 def _log_smallest(side: Side, n: int) -> float:

@@ -155,11 +155,12 @@ def _described(space: WordSpace) -> str:
     """Describe the space of a word, for its statement."""
     if space.chain is None:
         return f"over an alphabet of {len(space.labels)}"
-    states = len(space.labels)
-    if space.chain.start == states:
+    states = space.chain.states
+    first = space.chain.letters[space.chain.start]
+    origin = f"the public state {space.labels[first]!r}"
+    if first < 0:
+        states -= 1
         origin = "a secret first state"
-    else:
-        origin = f"the public state {space.labels[space.chain.start]!r}"
     return f"along a network of {states} states, from {origin}"
 
 

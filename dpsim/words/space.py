@@ -25,14 +25,16 @@ ANYWHERE: Final = _Start.ANYWHERE
 
 
 class Chain(NamedTuple):
-    """The feasible transitions in compressed rows, and the code of the start.
+    """The feasible transitions in compressed rows, the start, and each state's letter.
 
-    The start ANYWHERE is an extra state that is never entered.
+    The successors of a state have different letters, so a word has one path. The start
+    ANYWHERE is an extra state that is never entered; its letter is -1.
     """
 
     indptr: Codes
     indices: Codes
     start: int
+    letters: Codes
 
     @property
     def states(self) -> int:
@@ -50,8 +52,15 @@ class Chain(NamedTuple):
 
 
 def successors(chain: Chain, state: int) -> Codes:
-    """Return the codes of the states that may follow a state."""
+    """Return the states that may follow a state."""
     return chain.indices[chain.indptr[state] : chain.indptr[state + 1]]
+
+
+def step(chain: Chain, state: int, letter: int) -> int | None:
+    """Return the successor of a state that has the given letter, if there is one."""
+    able = successors(chain, state)
+    found = able[chain.letters[able] == letter]
+    return int(found[0]) if len(found) else None
 
 
 class WordSpace(NamedTuple):
@@ -82,14 +91,14 @@ class WordSpace(NamedTuple):
                 f"word must use {_described(self.labels)}, "
                 "got another letter (a secret, so not shown)"
             )
-        state = self.chain.start if self.chain else 0
-        for code in codes:
-            if self.chain and code not in successors(self.chain, state):
+        state = self.chain.start if self.chain else None
+        for code in codes if self.chain else ():
+            state = step(self.chain, state, code)
+            if state is None:
                 raise ValueError(
                     "word must follow the allowed transitions, "
                     "got one that does not (a secret, so not shown)"
                 )
-            state = code
         return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
@@ -126,20 +135,39 @@ def word_space(
             raise ValueError(f"start must be None without an adjacency, got {start!r}")
         return WordSpace(_labels(letters), None)
     rows = feasible_transitions(adjacency)
-    labels = _labels(rows.shape[0] if letters is None else letters)
-    if len(labels) != rows.shape[0]:
+    states = rows.shape[0]
+    shown = _labels(states if letters is None else letters, repeated=True)
+    if len(shown) != states:
         raise ValueError(
-            f"letters must have one label per state, {rows.shape[0]}, got {len(labels)}"
+            f"letters must have one label per state, {states}, got {len(shown)}"
         )
-    first = len(labels) if start is ANYWHERE else _code(labels, start)
+    first = states if start is ANYWHERE else _code(shown, start)
     if start is None or first is None:
         raise ValueError(
-            f"start must be one of the states, {_described(labels)}, got {start!r}"
+            f"start must be one of the states, {_described(shown)}, got {start!r}"
         )
+    if shown.count(start) > 1:
+        raise ValueError(f"start must be the label of one state only, got {start!r}")
+    labels = _labels(list(dict.fromkeys(shown)))
+    code = {label: number for number, label in enumerate(labels)}
+    codes = [code[label] for label in shown]
     if start is ANYWHERE:
-        below = [np.ones((1, first)), np.zeros((1, 1))]
+        below = [np.ones((1, states)), np.zeros((1, 1))]
         rows = sp.csr_array(sp.block_array([[rows, None], below]))
-    chain = Chain(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), first)
+        codes.append(-1)
+    chain = Chain(
+        rows.indptr.astype(np.int64),
+        rows.indices.astype(np.int64),
+        first,
+        np.array(codes),
+    )
+    for state in range(chain.states):
+        after = chain.letters[successors(chain, state)]
+        if len(set(after)) < len(after):
+            raise ValueError(
+                "letters must differ between the successors of each state, "
+                f"got {[labels[code] for code in after]!r} after state {state}"
+            )
     return WordSpace(labels, chain)
 
 
@@ -167,15 +195,18 @@ def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     return rows
 
 
-def _labels(letters: int | Sequence[Hashable]) -> Sequence[Hashable]:
-    """Return the labels of an alphabet, as a range if they are 0, 1, ..., m - 1."""
+def _labels(
+    letters: int | Sequence[Hashable], repeated: bool = False
+) -> Sequence[Hashable]:
+    """Return labels, different unless `repeated`, as a range if 0, 1, ..., m - 1."""
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
     missing = any(x != x for x in labels)  # no word could use nan
-    if not labels or missing or len(set(labels)) != len(labels):
+    if not labels or missing or (len(set(labels)) != len(labels) and not repeated):
+        different = "" if repeated else "different "
         raise ValueError(
-            "letters must be a sequence of one or more different labels, "
+            f"letters must be a sequence of one or more {different}labels, "
             f"got {letters!r}"
         )
     return range(len(labels)) if labels == list(range(len(labels))) else labels

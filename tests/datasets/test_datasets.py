@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 import re
 import shutil
 
@@ -386,6 +387,36 @@ def test_the_core_chain_lies_in_the_bordered_simplex():
 def test_without_the_border_nothing_is_moved():
     chain = datasets.load_gainesville()
     np.testing.assert_array_equal(chain.transition_matrix, chain.traffic_matrix)
+
+
+@pytest.mark.parametrize("through, drives", [(False, 47_492_957), (True, 40_526)])
+def test_onward_drives_never_turn_back_on_the_spot(through, drives):
+    chain = datasets.load_gainesville()
+    network = datasets.onward_drives(chain, chain.trip[0], through=through)
+    trip = words.HammingAutomaton(chain.trip[1:], **network)
+    assert sum(trip.counts) == drives
+    ends = chain.segments[["from_node", "to_node"]].apply(set, axis=1)
+    for walk in all_walks(chain.adjacency, chain.trip[0], 5):
+        back = any(a == c for a, c in zip(walk, walk[2:]))
+        if through:  # the two ends of each segment are those that it shares
+            meet = [ends[a] & ends[b] for a, b in itertools.pairwise(walk)]
+            back = any(a == b for a, b in itertools.pairwise(meet))
+        if back:
+            with pytest.raises(ValueError, match="word must follow"):
+                words.HammingAutomaton(walk[1:], **network)
+        else:
+            assert words.HammingAutomaton(walk[1:], **network).counts[0] == 1
+
+
+def all_walks(adjacency, start, length):
+    walks = [(start,)]
+    for _ in range(length):
+        walks = [
+            (*walk, other)
+            for walk in walks
+            for other in np.flatnonzero(adjacency[walk[-1]]).tolist()
+        ]
+    return walks
 
 
 @pytest.mark.parametrize("epsilon, row", [(0.5, "em_05"), (5.0, "em_5")])

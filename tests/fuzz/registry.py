@@ -59,7 +59,7 @@ LEFT_OUT = {
         mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other mdp.worth.*
         words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
         words.normaliser_bound.*
-        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
+        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors words.space.step
         release.chain.losses release.intervals.* release.estimate.count_bins release.estimate.bin_likelihood
         release.estimate.bin_shares release.estimate.expected_counts""",
     "a record, made by what is fuzzed": """
@@ -1017,6 +1017,7 @@ add(
     non_negative,
     words=chained,
     adjacency=st.just(np.ones((3, 3))),
+    start=st.integers(0, 2),
 )
 few = st.integers(1, 4).map(
     lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -1259,6 +1260,13 @@ tables = sorted(name for name in datasets.tables.checksums() if name.endswith(".
 add("datasets.tables.read_table", anything, name=st.sampled_from(tables))
 add("datasets.taxi.load_taxi_trips", anything, source=st.just("surrogate"))
 add("datasets.roads.load_gainesville", finite, core=st.booleans())
+add(
+    "datasets.roads.onward_drives",
+    anything,
+    roads=st.just(datasets.load_gainesville()),
+    start=st.integers(0, 42),
+    through=st.booleans(),
+)
 add(
     "figures.house_style.size",
     between(0, 12),

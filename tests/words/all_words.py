@@ -11,20 +11,47 @@ from dpsim.words.automaton import log_integers
 FOUR = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 1, 1]])
 
 
+ONWARD = {
+    "adjacency": np.array(
+        [
+            [0, 1, 0, 1, 0, 0],
+            [0, 0, 0, 1, 0, 0],
+            [1, 0, 0, 0, 1, 0],
+            [0, 0, 1, 0, 1, 0],
+            [0, 1, 0, 0, 0, 1],
+            [0, 1, 0, 1, 0, 0],
+        ]
+    ),
+    "letters": ["b", "c", "a", "b", "c", "b"],
+    "start": "a",
+}
+"""A network whose letters b and c stand for several states."""
+
+
+def without_return(adjacency, start):
+    """The walks that never go back at once: a state is a letter and the one before it."""
+    pairs = [(None, start), *map(tuple, np.argwhere(adjacency).tolist())]
+    onward = [
+        [b == c and a != d and adjacency[c, d] for c, d in pairs] for a, b in pairs
+    ]
+    labels = ["start", *(b for _, b in pairs[1:])]
+    return {"adjacency": np.array(onward, float), "letters": labels, "start": "start"}
+
+
 def feasible(length, letters=None, adjacency=None, start=None):
     """All words of a space, by trying each."""
     matrix = None if adjacency is None else sp.csr_array(adjacency).toarray()
     labels = range(len(matrix)) if letters is None else letters
     labels = list(range(labels)) if isinstance(labels, int) else list(labels)
-    for word in itertools.product(labels, repeat=length):
+    for word in itertools.product(dict.fromkeys(labels), repeat=length):
         if matrix is None:
             yield word
             continue
         path = word if start is words.space.ANYWHERE else (start, *word)
-        if all(
-            matrix[labels.index(a), labels.index(b)]
-            for a, b in itertools.pairwise(path)
-        ):
+        here = np.array([label == path[0] for label in labels])
+        for letter in path[1:]:
+            here = (here @ matrix > 0) & [label == letter for label in labels]
+        if here.any():
             yield word
 
 

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from all_words import FOUR, apart, feasible, log_law, spent
+from all_words import FOUR, ONWARD, apart, feasible, log_law, spent, without_return
 from chi_square import p_value
 from scipy.optimize import linprog
 
@@ -47,6 +47,8 @@ SPACES = {
         ("z", "y"),
         {"adjacency": TRAP, "start": "x", "letters": ["x", "y", "z"]},
     ),
+    "shared letters": (("b", "b", "c", "b"), ONWARD),
+    "no way back": ((1, 2, 3, 0), without_return(FOUR, 0)),
 }
 SIGNIFICANCE = 1e-6
 
@@ -107,12 +109,10 @@ def test_counts_and_their_logarithms_agree_on_long_words():
         )
 
 
-@some("four states", "ring", "trap")
+@some("four states", "ring", "trap", "shared letters", "no way back")
 def test_counts_of_many_words_at_once_are_those_of_each(word, where, space, distance):
     expected = [HammingAutomaton(w, **where).counts.astype(float) for w in space]
-    found = words.chain_counts(
-        [(where["start"], *w) for w in space], where["adjacency"]
-    )
+    found = words.chain_counts([list(w) for w in space], **where)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -445,9 +445,9 @@ def test_bounds_on_messages_hold_for_every_word():
         n = int(rng.integers(3, 6))
         q = float(np.exp(-rng.uniform(0.1, 4)))
         adjacency = random_chain(rng, states)
-        before = _side(
-            sp.csr_array(adjacency.astype(float).T), adjacency[0] * 1.0, n, q
-        )
+        weights = np.where(np.eye(states), 1.0, q)
+        matrix = sp.csr_array(adjacency.astype(float).T)
+        before = _side(matrix, adjacency[0] * 1.0, n, weights)
         for word in itertools.islice(feasible(n, adjacency=adjacency, start=0), 300):
             inflow = adjacency[0] * 1.0  # the weight of what may follow a prefix
             for position, letter in enumerate(word):
@@ -477,22 +477,38 @@ def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(
     assert 0 < loss.argmax() < len(z) - 1 and loss.max() <= bound <= loss.max() + 0.01
 
 
+@pytest.mark.parametrize("returns", [True, False])
 @pytest.mark.parametrize("n", range(1, 8))
-def test_normaliser_ratio_is_that_of_all_pairs(n):
+def test_normaliser_ratio_is_that_of_all_pairs(n, returns):
     """False from n = 4 on when the two bounds of a step are exchanged."""
     rng = np.random.default_rng(14 + n)
     for _ in range(60):
         adjacency = random_chain(rng, int(rng.integers(2, 7 if n < 5 else 5)), 0.4)
         rate = float(rng.uniform(0.1, 4))
-        if np.linalg.matrix_power(adjacency.astype(int), n)[0].sum() > 600:
+        where = {"adjacency": adjacency, "start": 0}
+        if not returns:
+            where = without_return(adjacency, 0)
+        listed = list(feasible(n, **where))
+        if not 0 < len(listed) <= 600:
             continue
-        distances = apart(list(feasible(n, adjacency=adjacency, start=0)))
+        distances = apart([list(map(str, word)) for word in listed])
         log_z = np.log(np.exp(-rate * distances).sum(axis=1))
         largest = ((log_z - log_z[:, None]) * (distances == 1)).max()
-        found = normaliser_ratio(word_space(None, adjacency, 0).chain, n, rate)
+        found = normaliser_ratio(word_space(**where).chain, n, rate)
         assert found.lower - 1e-12 <= largest <= found.upper + 1e-12
         assert found.upper - found.lower <= 1.1e-3
         assert found.log_smallest <= log_z.min() + 1e-12
+
+
+def test_the_successors_of_a_state_differ_in_their_letters():
+    good = {"adjacency": [[0, 1, 1], [0, 0, 1], [0, 1, 0]], "start": "x"}
+    assert words.HammingAutomaton("ab", letters=["x", "a", "b"], **good)
+    with pytest.raises(ValueError, match=r"letters must differ .* got \['a', 'a'\]"):
+        words.HammingAutomaton("aa", letters=["x", "a", "a"], **good)
+    with pytest.raises(ValueError, match="start must be the label of one state only"):
+        words.HammingAutomaton("aa", letters=["x", "a", "x"], **good)
+    with pytest.raises(ValueError, match="different labels"):
+        words.HammingAutomaton("aa", letters=["a", "a"])
 
 
 @pytest.mark.parametrize(
