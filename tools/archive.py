@@ -242,28 +242,13 @@ def codecheck() -> str:
 
 
 def verdicts() -> str:
-    """Return README's table of the papers' verdicts."""
+    """Return README's table of the papers, with what is below it."""
     return f"{ledger.summary(ledger.report(), 'notebooks')}\n"
 
 
 def index() -> str:
-    """Return README's index: a line for each paper, with its notebook and the pictures of its figures."""
-    lines = ["| paper | its figures, plotted again |", "| --- | --- |"]
-    for name, reference in ledger.papers().set_index("notebook")["reference"].items():
-        stems = [path.stem for path in (ROOT / "figures" / name).glob("*.png")]
-        found = sorted(
-            (int(f[1]), f[0])
-            for f in (re.match(r"fig([1-9]\d*)_\w+", stem) for stem in stems)
-            if f
-        )
-        pictures = [
-            f"[{stem[3:].replace('_', ' ')}](figures/{name}/{stem}.png)"
-            for _, stem in found
-        ]
-        lines.append(
-            f"| [{reference.rpartition(',')[0]}](notebooks/{name}.ipynb) | {', '.join(pictures)} |"
-        )
-    return "\n".join([*lines, "", ""])
+    """Return README's index of our plots of the papers' figures."""
+    return f"{ledger.figure_index()}\n"
 
 
 def address_line() -> str:

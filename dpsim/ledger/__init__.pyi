@@ -18,12 +18,13 @@ from .verdicts import (
 from .display import (
     LEGEND as LEGEND,
     by_paper as by_paper,
-    summary as summary,
     markdown as markdown,
     site_anchor as site_anchor,
 )
 from .pages import (
+    figure_index as figure_index,
     report_page as report_page,
+    summary as summary,
 )
 from .recording import (
     record as record,

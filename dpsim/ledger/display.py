@@ -1,5 +1,4 @@
-"""The contents of REPORT.md, of the README's table of verdicts and of the
-scoreboards."""
+"""The tables of the papers' claims, and the scoreboards."""
 
 from __future__ import annotations
 
@@ -184,36 +183,6 @@ def site_anchor(heading: str) -> str:
     'exact-epsilon-figure-5'
     """
     return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
-
-
-def summary(table: pd.DataFrame, folder: str = "") -> str:
-    """Return a Markdown table that gives, for each paper, its notebook and the number
-    of claims with each verdict.
-
-    Except for "agrees", a verdict has a column only if some claim has that verdict.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As `report` returns it.
-    folder : str
-        The folder of the notebooks, relative to the text; "" for no links.
-
-    Examples
-    --------
-    >>> from dpsim import ledger
-    >>> ledger.summary(ledger.report()).startswith("| notebook | paper | agrees |")
-    True
-    """
-    declared = papers()
-    counted = by_paper(table)
-    words = [word for word in VERDICTS if word == "agrees" or counted[word].any()]
-    rows = []
-    for paper, found in counted.iterrows():
-        name, reference = declared.loc[paper, ["notebook", "reference"]]
-        shown = f"[`{name}`]({folder}/{name}.ipynb)" if folder else f"`{name}`"
-        rows.append([shown, reference, *found[words]])
-    return markdown_table(["notebook", "paper", *words], rows, (0, 1)) + "\n"
 
 
 def anchor(heading: str) -> str:
