@@ -7,7 +7,9 @@ from . import figures as figures
 from . import ledger as ledger
 from . import markov as markov
 from . import mdp as mdp
+from . import notebook as notebook
 from . import numerics as numerics
+from . import parameters as parameters
 from . import paths as paths
 from . import release as release
 from . import runner as runner

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from dpsim import __version__, checks, files, paths, runner
+from dpsim import __version__, checks, files, notebook, paths, runner
 
 Output = tuple[Iterable[str], int]
 """The lines that a command prints when it ends, and its exit code."""
@@ -261,7 +261,7 @@ def _missing_pictures() -> list[Path]:
     """Return the pictures that notebooks save but that are missing from figures/."""
     missing = []
     for name in paths.notebook_names():
-        for cell in runner.parameters.load(name)["cells"]:
+        for cell in notebook.load(name).cells:
             if cell["cell_type"] == "code":
                 for stem in re.findall(SAVED, cell["source"]):
                     path = paths.figures() / name / f"{stem}.png"
@@ -279,7 +279,7 @@ def list_() -> Output:
     lines = []
     for name in paths.notebook_names():
         lines.append(name)
-        for one in runner.notebook_parameters(name).values():
+        for one in notebook.load(name).parameters.values():
             lines.append(f"    {one.name}: {one.type} = {one.default!r}  {one.help}")
     return lines, 0
 
@@ -419,7 +419,7 @@ class Progress:
         what = " ".join([run.name, *given])
         text = ""
         if run.status == "running":
-            self.running[run.output] = f"{what} cell {run.cell} of {run.cells}"
+            self.running[run.output] = f"{run.cell}/{run.cells} {what}"
         else:
             self.running.pop(run.output, None)
             text = f"{what}: {self._news(run)}\n"
@@ -443,10 +443,8 @@ def _outcomes(runs: list[runner.Run]) -> list[str]:
     width = max(len(one.name) for one in runs)
     lines = []
     for one in runs:
-        cost = ""
-        if one.seconds:
-            cost = f"{one.seconds:6.1f} s wall {one.cpu_seconds:6.1f} s CPU {one.peak_mib:6.0f} MiB"
+        cost = f"{one.seconds:6.1f} s" if one.seconds else ""
         where = one.message or os.path.relpath(one.output)
-        line = f"{one.name:<{width}}  {one.status:<11} {cost:<38} {where}"
+        line = f"{one.name:<{width}}  {one.status:<11} {cost:<8} {where}"
         lines.append(line.rstrip())
     return lines

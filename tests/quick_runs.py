@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dpsim.runner.parameters import Parameter, parse
+from dpsim.notebook import Parameter
 
 
 def quick_value(parameter: Parameter) -> Any:
     """Return the value that a comment gives for a quick run, as in "; quick 50", and else the default."""
     text = parameter.help.partition("; quick ")[2]
-    return parse(parameter, text) if text else parameter.default
+    return parameter.read(text) if text else parameter.default

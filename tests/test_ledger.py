@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 from PIL import Image
-from toy_project import FORKS, notebook
+from toy_project import notebook
 
 from dpsim import figures, ledger, paths, runner
 from dpsim.cli import main
@@ -586,12 +586,9 @@ def test_papermill_puts_what_is_recorded_below_into_the_scoreboard_above(
 
 
 def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
+    toy: Path,
 ) -> None:
     notebook(toy / "notebooks" / "matrix_dirichlet.ipynb", *LINES)
-    monkeypatch.setattr(
-        runner.runs, "_Forks", FORKS
-    )  # with the environment of this project
     (ran,) = runner.run(
         runner.plan_runs(["matrix_dirichlet"], [("scale", "2"), ("seed", "8")])
     )

@@ -35,7 +35,7 @@ import pandas as pd
 table = pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50})
 settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
 made = dpsim.release.privatize(table, **settings)
-assert list(made.labels) == ["a", "b"] and runner.notebook_parameters("your_own_chain")
+assert list(made.labels) == ["a", "b"] and notebook.load("your_own_chain").parameters
 runs = runner.plan_runs(["your_own_chain"])
 for call in (
     lambda: runner.run(runs),
@@ -93,7 +93,8 @@ def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(
     tmp_path: Path,
 ) -> None:
     program = (
-        NO_WINDOWS + "import dpsim\nfrom dpsim import cli, ledger, release, runner\n"
+        NO_WINDOWS
+        + "import dpsim\nfrom dpsim import cli, ledger, notebook, release, runner\n"
     )
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     lines = executed(
@@ -109,7 +110,7 @@ def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(
 
 def test_the_simulation_refuses_what_windows_lacks(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="No module named 'fcntl'"):
-        executed(f"{NO_WINDOWS}import dpsim.runner.forks", tmp_path)
+        executed(f"{NO_WINDOWS}import fcntl", tmp_path)
 
 
 def test_commands_that_cannot_work_are_refused_first_and_say_what_works(

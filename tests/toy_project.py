@@ -4,20 +4,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 import psutil
 import pytest
 
-from dpsim.runner import runs
-
-FORKS = runs._Forks
 ROOT = Path(__file__).resolve().parents[1]
 
 PARAMETERS = """\
@@ -31,11 +26,14 @@ output: str = ""  # folder of the results; empty writes nothing
 """
 
 CHECKS = """\
-from dpsim import checks
+from dpsim import parameters
 
-checks.integer("draws", draws, 1, 100)
-checks.scalar("scale", scale, 0, open_low=True)
-checks.integer("seed", seed, 0)
+draws = parameters.integer("draws", draws, 1, 100)
+scale = parameters.number("scale", scale, 0, 1e9, open_low=True)
+label = parameters.text("label", label)
+bins = parameters.integers("bins", bins, 0, most=9)
+fast = parameters.truth("fast", fast)
+seed = parameters.integer("seed", seed, 0)
 """
 
 BODY = """\
@@ -61,8 +59,6 @@ while seed and not pathlib.Path('../go').exists():
 """A cell that tells that it has begun, and waits for a file."""
 
 
-WORKER = str(ROOT / "dpsim" / "runner" / "forks.py")
-
 DEADLINE = 120.0
 """Seconds that not even a busy machine takes."""
 
@@ -87,28 +83,15 @@ def notebook(path: Path, *cells: str, parameters: str = PARAMETERS) -> None:
     nbformat.write(made, path)
 
 
-@pytest.fixture(scope="session")
-def kept() -> Iterator[SimpleNamespace]:
-    """Yield a process to fork notebooks from that all tests share: what it imports costs seconds."""
-    with tempfile.TemporaryFile() as errors:
-        forks = FORKS(1, ("papermill", "ipykernel.inprocess.ipkernel"), errors)
-        forks.new(
-            errors
-        ).close()  # started before any project is there, so that it belongs to none
-        yield SimpleNamespace(new=forks.new, errors=errors, close=lambda: None)
-        forks.close()
-
-
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: SimpleNamespace) -> Path:
-    """Return the root of a project with one quick notebook, `quick`, forked from what is kept: in its environment."""
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the root of a project with one quick notebook, `quick`."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
     for table in ("papers.csv", "published.csv", "findings.csv"):
         shutil.copy(ROOT / "data" / table, tmp_path / "data")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
-    monkeypatch.setattr(runs, "_Forks", lambda *_: kept)
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)
@@ -124,14 +107,16 @@ def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
 
 
 def workers(root: Path) -> list[psutil.Process]:
-    """Return the processes of notebooks that belong to a toy project."""
-    every = list(psutil.process_iter(["cmdline", "environ"]))
-    ours = [
+    """Return the processes that a run of a toy project has started, and it itself."""
+    return [
         process
-        for process in every
+        for process in psutil.process_iter(["cmdline", "environ"])
         if (process.info["environ"] or {}).get("DPSIM_ROOT") == str(root)
+        # a process of the tests themselves, which ends with them
+        and not any(
+            "resource_tracker" in word for word in process.info["cmdline"] or []
+        )
     ]
-    return [process for process in ours if WORKER in (process.info["cmdline"] or [])]
 
 
 def wait_for(condition: Callable[[], object], seconds: float = DEADLINE) -> None:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from dpsim import ledger, paths, runner
+from dpsim.notebook import load
 from tools import notebooks  # it makes the modules of the site importable
 
 import addresses  # isort: skip
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 
-MEASURED = ("seconds", "cpu_seconds", "peak_mib")
+MEASURED = ("seconds",)
 """What a manifest measures: it differs in every run."""
 
 FORMATS = {
@@ -459,7 +460,7 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
         ]
         values = {
             p.name: p.default
-            for p in runner.notebook_parameters(name).values()
+            for p in load(name).parameters.values()
             if p.name != "output"
         }
         read = [entity for file, entity in entities.items() if file.startswith("data/")]

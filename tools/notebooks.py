@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 
 from dpsim import files, paths
-from dpsim.runner.parameters import notebook_path
+from dpsim import notebook as notebooks
 
 sys.path.append(str(Path(__file__).parent / "site"))
 from markup import plain
@@ -64,7 +64,7 @@ def refreshed(name: str) -> str:
         raise FileNotFoundError(
             f"{name} has no default run yet: `dpsim run {name}` first"
         )
-    notebook = nbformat.read(notebook_path(name), 4)
+    notebook = nbformat.read(notebooks.load(name).path, 4)
     cells, fresh = (
         [cell for cell in of.cells if _is_code(cell)]
         for of in (notebook, nbformat.read(executed, 4))
@@ -106,11 +106,24 @@ def clean(notebook: Any) -> Any:
         cell.metadata = cell_metadata(cell.metadata.get("tags", []), cell.cell_type)
         if cell.cell_type == "code":
             cell.execution_count = count = count + 1
+            cell.outputs = merge_streams(cell.outputs)
             for output in cell.outputs:
                 _clean(output, count, position + 1)
                 if "image/png" in output.get("data", {}):
                     _describe(output, notebook.cells[position + 1 :])
     return notebook
+
+
+def merge_streams(outputs: Iterable[Any]) -> list[Any]:
+    """Return a cell's outputs with consecutive pieces of printed text merged, because
+    only timing separates them."""
+    merged: list[Any] = []
+    for output in outputs:
+        if "name" in output and merged and output["name"] == merged[-1].get("name"):
+            merged[-1]["text"] += output["text"]
+        else:
+            merged.append(output)
+    return merged
 
 
 def _describe(output: Any, below: Iterable[Any]) -> None:
@@ -205,4 +218,4 @@ if __name__ == "__main__":
             )
     else:
         for name in sys.argv[1:] or paths.notebook_names():
-            files.write_text(notebook_path(name), refreshed(name))
+            files.write_text(notebooks.load(name).path, refreshed(name))

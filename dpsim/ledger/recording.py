@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import json
 import math
@@ -16,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpsim import checks, files, paths
+from dpsim import notebook as notebooks
 from dpsim.ledger.display import board
 from dpsim.ledger.rows import findings, papers, published
 from dpsim.ledger.tables import plain_table
@@ -229,15 +229,8 @@ def _usual_parameters(notebook: str) -> dict[str, Any]:
     The file is read only once, because JupyterLab may later save the file with
     parameters that a reader has changed.
     """
-    path = paths.notebooks() / f"{notebook}.ipynb"
-    if not path.is_file():
+    try:
+        usual = notebooks.load(notebook).defaults
+    except ValueError:  # there is no such file, or it is being edited
         return {}
-    found: dict[str, Any] = {}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if "parameters" not in cell["metadata"].get("tags", []):
-            continue
-        for line in ast.parse("".join(cell["source"])).body:
-            if isinstance(line, ast.AnnAssign) and line.value is not None:
-                found[ast.unparse(line.target)] = ast.literal_eval(line.value)
-    found.pop("output", None)
-    return found
+    return {name: value for name, value in usual.items() if name != "output"}

@@ -1,6 +1,3 @@
-from .parameters import (
-    notebook_parameters as notebook_parameters,
-)
 from .runs import (
     Run as Run,
     plan_runs as plan_runs,
@@ -14,6 +11,5 @@ from .grid import (
 from . import (
     grid as grid,
     keys as keys,
-    parameters as parameters,
     runs as runs,
 )

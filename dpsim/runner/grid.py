@@ -17,10 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsim import checks, files, ledger, paths
-from dpsim.runner.parameters import notebook_parameters
-from dpsim.runner.runs import Run, holds_owner_only, plan_runs
-from dpsim.runner.runs import run as run_here
+from dpsim import checks, files, ledger, notebook, paths, streams
+from dpsim.runner.runs import Run, holds_owner_only, plan_run, run_here
 
 MOST_RUNS = 100_000
 """The largest number of points in a grid. A larger number is surely a typing error."""
@@ -59,7 +57,7 @@ def plan_grid(
     >>> [run.parameters for run in runs]
     [{'seed': 5}, {'seed': 6}]
     """
-    known = notebook_parameters(name)
+    source = notebook.load(name)
     axes: dict[str, list[str] | range] = {
         parameter: [value] for parameter, value in fixed
     }
@@ -69,14 +67,14 @@ def plan_grid(
             raise ValueError(
                 f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}"
             )
-        # `plan_runs` raises ValueError for an unknown name
-        kind = known[parameter].type if parameter in known else "str"
-        axes[parameter] = _values(kind, text)
+        # `checked` raises ValueError for an unknown name
+        known = source.parameters.get(parameter)
+        axes[parameter] = _values(known.type if known else "str", text)
     points = math.prod(map(len, axes.values()))
     checks.integer("points of the grid", points, 1, MOST_RUNS)
     planned: dict[Path, Run] = {}
     for number, values in enumerate(itertools.product(*axes.values()), 1):
-        (run,) = plan_runs([name], zip(axes, map(str, values)))
+        run = plan_run(source, source.checked(zip(axes, values)))
         planned[run.output] = run
         tell(number, points)
     return list(planned.values())
@@ -185,4 +183,4 @@ def run_on_cluster(
 
 def _one(planned: Run) -> Run:
     """Run one point on a worker of the cluster."""
-    return run_here([planned], 1)[0]
+    return run_here(planned, threads=streams.cores())

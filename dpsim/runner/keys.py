@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from dpsim import files, paths
+from dpsim.notebook import Notebook
 
 LIBRARIES = (
     "dp-accounting",
@@ -55,9 +56,7 @@ of tables that the key covers anyway."""
 Stamps = dict[str, tuple[int, int, int]]
 
 
-def fingerprint(
-    name: str, notebook: Mapping[str, Any], values: Mapping[str, Any]
-) -> tuple[str, Stamps]:
+def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Stamps]:
     """Return the key of a run, and the time stamps of the files that the key covers.
 
     The key covers
@@ -74,6 +73,7 @@ def fingerprint(
     stamps show whether a file was changed and then restored. The tables of LEDGER have
     no stamps, because the rows of another paper may change during a run.
     """
+    name = notebook.name
     package = Path(__file__).parents[1]
     sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
     read = {f for f in sources if f.relative_to(package).parts[0] not in APART}
@@ -97,7 +97,7 @@ def fingerprint(
     whole = {
         "cells": [
             [cell["source"], "parameters" in cell["metadata"].get("tags", [])]
-            for cell in notebook["cells"]
+            for cell in notebook.cells
             if cell["cell_type"] == "code"
         ],
         "parameters": dict(values),

@@ -3,28 +3,34 @@ they are complete."""
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
+import multiprocessing
 import os
 import platform
 import shutil
 import signal
-import socket
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from dpsim import checks, files, paths, streams
+from dpsim import checks, files, notebook, paths, streams
 from dpsim.runner.keys import fingerprint, versions
-from dpsim.runner.parameters import load, resolve
 
 
 @dataclass
@@ -44,17 +50,15 @@ class Run:
     record : Path
         The folder that contains the manifest and the executed copy of the notebook.
     status : str
-        "planned", "waiting", "running" or "ended" (its process has ended), and finally
-        "done" (the outputs are published), "unchanged" (the published outputs are those
-        that a run would make), "failed" or "interrupted" (the outputs of the previous
-        run are still there).
+        "planned", "waiting" or "running", and finally "done" (the outputs are
+        published), "unchanged" (the published outputs are those that a run would make),
+        "failed" or "interrupted" (the outputs of the previous run are still there).
     message : str
         Why the run failed, or what it is waiting for.
     cell, cells : int
         The number of the cell that is running, and the total number of cells.
-    seconds, cpu_seconds, peak_mib : float
-        The time and memory used by the run's process, without the imports before the
-        first cell.
+    seconds : float
+        How long it took.
     """
 
     name: str
@@ -67,8 +71,6 @@ class Run:
     cell: int = 0
     cells: int = 0
     seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_mib: float = 0.0
 
 
 def plan_runs(
@@ -96,32 +98,51 @@ def plan_runs(
     ['planned']
     """
     overrides = list(overrides)
-    figures = paths.figures()
     planned = []
     for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
-        values = resolve(name, overrides)
-        key, _ = fingerprint(name, load(name), values)
-        record = paths.build() / "runs" / name / (key[:16] if values else "default")
-        target = record if values else figures / name
-        if output is not None:
-            target = record = Path(output).resolve() / name
-            if target.is_relative_to(figures.resolve()):
-                raise ValueError(
-                    f"output must be outside {figures}, which only default runs write, got {output}"
-                )
-        for place in (target, record, _previous(target)):
-            if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
-                raise ValueError(
-                    f"output must be a folder, and {place} is a file or a link: move it away"
-                )
-        if output is not None and target.exists():
-            made = (target / "manifest.json", target / f"{name}.ipynb")
-            if not all(file.is_file() for file in made):
-                raise ValueError(
-                    f"output must be a new folder or that of an earlier run: {target} holds other files"
-                )
-        planned.append(Run(name, values, key, target, record))
+        source = notebook.load(name)
+        planned.append(plan_run(source, source.checked(overrides), output))
     return planned
+
+
+def plan_run(
+    source: notebook.Notebook, values: dict[str, Any], output: str | None = None
+) -> Run:
+    """Return the planned run of a notebook with these values of parameters, which its
+    checks have accepted, without writing anything."""
+    name = source.name
+    key, _ = fingerprint(source, values)
+    record = paths.build() / "runs" / name / (key[:16] if values else "default")
+    target = record if values else paths.figures() / name
+    if output is not None:
+        target = record = Path(output).resolve() / name
+        figures = paths.figures().resolve()
+        if target.is_relative_to(figures):
+            raise ValueError(
+                f"output must be outside {figures}, which only default runs write, "
+                f"got {output}"
+            )
+    run = Run(name, values, key, target, record)
+    _check_place(run)
+    return run
+
+
+def _check_place(run: Run) -> None:
+    """Raise ValueError if the output of a run would replace what is no run's output."""
+    for place in (run.output, run.record, _previous(run.output)):
+        if os.path.lexists(place) and (place.is_symlink() or not place.is_dir()):
+            raise ValueError(
+                f"output must be a folder, and {place} is a file or a link: "
+                "move it away"
+            )
+    usual = (paths.figures(), paths.build() / "runs")
+    if run.output.exists() and not any(map(run.output.is_relative_to, usual)):
+        made = (run.output / "manifest.json", run.output / f"{run.name}.ipynb")
+        if not all(file.is_file() for file in made):
+            raise ValueError(
+                f"output must be a new folder or that of an earlier run: {run.output} "
+                "holds other files"
+            )
 
 
 def is_current(run: Run) -> bool:
@@ -150,19 +171,6 @@ def is_current(run: Run) -> bool:
     ):
         return False
 
-
-SHARED = (
-    "papermill",
-    "ipykernel.inprocess.ipkernel",
-    "numba",
-    "scipy.stats",
-    "seaborn",
-    "geopandas",
-    "pyogrio",
-)
-"""Libraries that nearly every notebook imports, and that take seconds to import. If
-several notebooks run, these libraries are imported only once, except on macOS, where
-they do not survive a fork."""
 
 MOST_JOBS = 1024
 """The largest number of notebooks that may run at the same time."""
@@ -196,124 +204,218 @@ def run(
     if jobs is not None:
         workers = checks.integer("jobs", jobs, 1, MOST_JOBS)
     workers = min(workers, max(1, len(runs)))
+    threads = max(1, streams.cores() // workers)
     files.need_locks("running notebooks with dpsim")
-    # Dask runs points in other threads, which cannot handle signals
-    heard = []
-    if threading.current_thread() is threading.main_thread():
-        for sign in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(sign) is signal.default_int_handler:
-                heard.append(sign)
-    try:
-        asyncio.run(_all(runs, workers, force, tell, heard))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        for sign in heard:
-            signal.signal(sign, signal.default_int_handler)
+    context = multiprocessing.get_context("spawn")
+    # the workers end when this process closes the pipe or has been killed
+    ended, alive = context.Pipe(duplex=False)
+    events = context.SimpleQueue()
+    with (
+        _one_interrupt(),
+        ProcessPoolExecutor(workers, context, _begin, (ended, events)) as pool,
+        alive,
+    ):
+        try:
+            for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
+                _run_stage(list(stage), pool, (force, threads), events, tell)
+        except KeyboardInterrupt:
+            alive.close()
+            pool.shutdown(cancel_futures=True)
+            for run in runs:
+                with suppress(OSError), _locked(run.output):
+                    _tidy(run.output)
+            raise
     return runs
 
 
-async def _all(
-    runs: list[Run],
-    workers: int,
-    force: bool,
-    tell: Callable[[Run], object],
-    heard: Iterable[signal.Signals],
-) -> None:
-    """Run one stage after the other, with `workers` notebooks at a time.
-
-    The first of the `heard` signals cancels this task; further signals have no effect.
-    """
-    loop = asyncio.get_running_loop()
-    task = asyncio.current_task()
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """Within this block, raise KeyboardInterrupt at the first signal of those for which
+    Python does so, and ignore further ones, so that the clean-up is not interrupted."""
 
     def stop(*_: object) -> None:
-        if task and not loop.is_closed():
-            loop.call_soon_threadsafe(task.cancel)
+        for sign in heard:
+            signal.signal(sign, signal.SIG_IGN)
+        raise KeyboardInterrupt
 
+    heard = [
+        sign
+        for sign in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(sign) is signal.default_int_handler
+    ]
+    if threading.current_thread() is not threading.main_thread():
+        heard = []
     for sign in heard:
         signal.signal(sign, stop)
-    free = asyncio.Semaphore(workers)
-    threads = max(1, streams.cores() // workers)
-    shared = SHARED if len(runs) > 1 and sys.platform != "darwin" else ()
-
-    async def one(run: Run) -> None:
-        async with free:
-            try:
-                lock = await _lock(run, tell)
-                try:
-                    await _run(run, forks, force, tell)
-                finally:
-                    os.close(lock)
-            except (OSError, ValueError) as error:
-                run.status = "failed"
-                run.message = str(error)
-            tell(run)
-
-    with (
-        tempfile.TemporaryFile() as errors,
-        closing(_Forks(threads, shared, errors)) as forks,
-    ):
-        for _, stage in itertools.groupby(runs, lambda run: paths.stage(run.name)):
-            async with asyncio.TaskGroup() as group:
-                for run in stage:
-                    group.create_task(one(run))
+    try:
+        yield
+    finally:
+        for sign in heard:
+            signal.signal(sign, signal.default_int_handler)
 
 
-async def _lock(run: Run, tell: Callable[[Run], object]) -> int:
-    """Wait until no other run writes to the output folder, and return the descriptor of
-    the folder's lock."""
-    path = paths.build() / "locks" / str(run.output).replace("/", "%")[-150:]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        with suppress(BlockingIOError):
-            return files.lock(path, os.O_CREAT | os.O_WRONLY)
-        if run.status != "waiting":
-            run.status = "waiting"
-            run.message = "waits for another run, which writes the same output"
-            tell(run)
-        await asyncio.sleep(0.05)
-
-
-async def _run(
-    run: Run, forks: _Forks, force: bool, tell: Callable[[Run], object]
+def _run_stage(
+    runs: list[Run],
+    pool: ProcessPoolExecutor,
+    how: tuple[bool, int],
+    events: SimpleQueue[tuple[int, dict[str, Any]]],
+    tell: Callable[[Run], object],
 ) -> None:
+    """Execute runs in a pool of processes, and tell what the processes report."""
+    waiting: dict[Future[Run], Run] = {}
+    for number, run in enumerate(runs):
+        waiting[_submitted(pool, number, run, *how)] = run
+    while waiting:
+        done, _ = wait(waiting, timeout=0.05, return_when=FIRST_COMPLETED)
+        while not events.empty():
+            number, news = events.get()
+            vars(runs[number]).update(news)
+            tell(runs[number])
+        for future in done:
+            run = waiting.pop(future)
+            try:
+                vars(run).update(vars(future.result()))
+            except BrokenProcessPool as error:
+                run.status = "failed"
+                run.message = f"the process that ran it has ended: {error}"
+            tell(run)
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, number: int, run: Run, force: bool, threads: int
+) -> Future[Run]:
+    """Return the future result of a run."""
+    try:
+        return pool.submit(_run_in_pool, number, run, force, threads)
+    except BrokenProcessPool as error:  # a process has been killed
+        failed: Future[Run] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+_events: SimpleQueue[tuple[int, dict[str, Any]]]
+"""Through this, a process of the pool reports the state of its runs."""
+
+
+def _begin(ended: Connection, events: SimpleQueue[tuple[int, dict[str, Any]]]) -> None:
+    """Prepare a process of the pool: it ends at once, with its kernel, when `ended` is
+    closed at the other end or a signal arrives."""
+    global _events
+    _events = events
+
+    def leave(*_: object) -> None:
+        from dpsim.runner import kernels
+
+        kernels.kill_all()
+        os._exit(1)
+
+    def watch() -> None:
+        with suppress(EOFError, OSError):
+            ended.recv()
+        leave()
+
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sign, leave)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, none can be waited for
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run_in_pool(number: int, run: Run, force: bool, threads: int) -> Run:
+    """Return a run after it has been executed in this process of a pool."""
+    return run_here(run, force, threads, lambda run: _events.put((number, vars(run))))
+
+
+def run_here(
+    run: Run,
+    force: bool = False,
+    threads: int = 1,
+    tell: Callable[[Run], object] = lambda run: None,
+) -> Run:
+    """Return a run, with its final status, after executing it from this process."""
+    try:
+        while True:
+            with suppress(BlockingIOError), _locked(run.output):
+                _run(run, force, threads, tell)
+                return run
+            if run.status != "waiting":
+                run.status = "waiting"
+                run.message = "waits for another run, which writes the same output"
+                tell(run)
+            time.sleep(0.05)
+    except (OSError, ValueError) as error:
+        run.status = "failed"
+        run.message = str(error)
+    return run
+
+
+@contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """Lock an output folder, with a file beside it, during this block. Raises
+    BlockingIOError if another process has locked it, of any clone of the project."""
+    path = output.with_name(f".{output.name}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = files.lock(path, os.O_CREAT | os.O_WRONLY)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _run(run: Run, force: bool, threads: int, tell: Callable[[Run], object]) -> None:
     """Execute a notebook in a folder beside its output. Once complete, this folder
     replaces the output.
 
     If a file in the folder is only for the owner of the data, nobody else can read the
     folder, and it is not published in figures/.
     """
+    from dpsim.runner import kernels  # imported here because it takes a second
+
     run.message = ""
-    notebook = load(run.name)
+    source = notebook.load(run.name)
     # under the lock, from the files that will be read
-    run.key, stamps = fingerprint(run.name, notebook, run.parameters)
+    run.key, stamps = fingerprint(source, run.parameters)
     _tidy(run.output)  # even if nothing has to run
     if not force and is_current(run):
         run.status = "unchanged"
         return
+    _check_place(run)
     staging = run.output.with_name(f".{run.output.name}.{os.getpid()}.partial")
-    staging.mkdir(parents=True)
+    staging.mkdir()
     mode = stat.S_IMODE(staging.stat().st_mode)
     with suppress(PermissionError):  # on a file system without modes
         # nobody else can read it until it is known to show no private data
         staging.chmod(mode & ~0o077)
     executed = staging / f"{run.name}.ipynb"
+    run.status = "running"
+    run.cells = len(source.cells)
+
+    def tell_cell(number: int) -> None:
+        run.cell = number
+        tell(run)
+
+    begun = os.open(staging, os.O_RDONLY)
     try:
-        files.write_json(executed, notebook)
-        await _execute(run, staging, forks, tell)
+        files.write_json(executed, source.contents)
+        parameters = {**run.parameters, "output": str(staging)}
+        start = time.perf_counter()
+        run.message = kernels.execute(executed, parameters, threads, tell_cell)
+        run.seconds = time.perf_counter() - start
         if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             kept.parent.mkdir(parents=True, exist_ok=True)
             executed.chmod(0o600)  # it may show private data
             shutil.move(executed, kept)
             raise ValueError(f"{run.message} (see {kept})")
-        key, after = fingerprint(run.name, notebook, run.parameters)
+        key, after = fingerprint(source, run.parameters)
         if key != run.key or after != stamps:
             changed = sorted({name for name, _ in stamps.items() ^ after.items()})
             raise ValueError(
-                f"{', '.join(changed) or 'a version'} changed while it ran: run it again"
+                f"{', '.join(changed) or 'a version'} changed while it ran: "
+                "run it again"
             )
+        if not os.path.samestat(os.fstat(begun), os.stat(staging)):
+            raise ValueError(f"{staging} was replaced while it ran: run it again")
         if not holds_owner_only(staging):
             with suppress(PermissionError):
                 staging.chmod(mode)
@@ -321,16 +423,19 @@ async def _run(
             executed.chmod(0o600)
         else:
             raise ValueError(
-                f"it shows data that only their owner may see, not {run.output}: use --output DIR"
+                "it shows data that only their owner may see, "
+                f"not {run.output}: use --output DIR"
             )
         _publish(run, staging, executed)
     finally:
+        os.close(begun)
         _tidy(run.output)
 
 
 def _publish(run: Run, staging: Path, executed: Path) -> None:
     """Write the manifest of a complete run, and replace its output with the folder
     `staging`."""
+    _check_place(run)  # again, because the run took its time
     made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
     outputs = {str(f.relative_to(staging)): files.sha256(f) for f in made}
     home = staging if run.record == run.output else run.record
@@ -365,146 +470,14 @@ def _tidy(output: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-class _Forks:
-    """The process from which the processes of the notebooks are forked. It starts with
-    the first notebook."""
-
-    process: subprocess.Popen[bytes] | None = None
-
-    def __init__(self, threads: int, modules: Iterable[str], errors: BinaryIO) -> None:
-        self.threads = threads
-        self.modules = modules
-        self.errors = errors
-
-    def new(self, errors: BinaryIO) -> socket.socket:
-        """Start a process for a notebook and return its socket. The process writes its
-        standard error to the file `errors`."""
-        if self.process is None or self.process.poll() is not None:
-            self.close()
-            self.jobs, theirs = socket.socketpair()
-            server = str(Path(__file__).with_name("forks.py"))
-            with theirs:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-P", server, *self.modules],
-                    env=_environment(self.threads),
-                    stdin=theirs.fileno(),
-                    stdout=self.errors,
-                    stderr=self.errors,
-                    # Ctrl-C reaches only the runner, which then stops the notebooks
-                    start_new_session=True,
-                )
-        ours, theirs = socket.socketpair()
-        # if the process has just died, reading from the socket will show it
-        with theirs, suppress(BrokenPipeError):
-            socket.send_fds(self.jobs, [b"1"], [theirs.fileno(), errors.fileno()])
-        return ours
-
-    def close(self) -> None:
-        """Wait until the process has ended together with all processes that it
-        started."""
-        if self.process:
-            self.jobs.close()
-            self.process.wait()
-
-
-async def _execute(
-    run: Run, folder: Path, forks: _Forks, tell: Callable[[Run], object]
-) -> None:
-    """Execute the copy of a run's notebook that is in a folder. If this fails, the
-    run's message says why."""
-    run.status = "running"
-    exit_code = ""
-    job = {
-        "file": f"{run.name}.ipynb",
-        "output": str(folder),
-        "folder": str(paths.notebooks()),
-        "parameters": {**run.parameters, "output": str(folder)},
-    }
-    with tempfile.TemporaryFile() as errors:
-        reader, writer = await asyncio.open_unix_connection(sock=forks.new(errors))
-        try:
-            writer.write(json.dumps(job).encode() + b"\n")
-            async for line in reader:
-                event = json.loads(line)
-                if "exit_code" in event:
-                    # the processes that the notebook started have ended too
-                    exit_code = f", with exit code {event['exit_code']}"
-                    break
-                vars(run).update(event)
-                if run.status == "running":
-                    tell(run)
-        except ConnectionError:
-            pass  # the process ended before it read the job
-        except asyncio.CancelledError:
-            writer.write_eof()  # this stops the process
-            await reader.read()
-            raise
-        finally:
-            writer.close()
-        if run.status != "ended":
-            why = _last_line(errors)
-            if not why and not exit_code:
-                why = _last_line(forks.errors)
-            run.message = f"ended the process{exit_code}: {why or 'it wrote nothing'}"
-        if run.message:
-            run.message = f"cell {run.cell} {run.message}"
-
-
-def _last_line(file: BinaryIO) -> str:
-    """Return the last line of a file, or "" if it has none."""
-    file.seek(0)
-    lines = file.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else ""
-
-
-LEFT_OUT = (
-    "PYTHONSTARTUP",
-    "PYTHONOPTIMIZE",
-    "PYTHONWARNINGS",
-    "PYTHONINSPECT",
-    "PYTHONDONTWRITEBYTECODE",
-)
-"""The user's environment variables that would change a notebook's run, because they run
-other code, skip assertions, or make each process compile the libraries again."""
-
-
-def _environment(threads: int) -> dict[str, str]:
-    """Return the environment variables of a notebook, which make this package
-    importable and leave out the user's own settings."""
-    package = Path(__file__).parents[1]
-    settings = {
-        name: value for name, value in os.environ.items() if name not in LEFT_OUT
-    }
-    path = [str(package.parent), os.environ.get("PYTHONPATH", "")]
-    settings |= {
-        # only a process without threads may fork
-        "JE_ARROW_MALLOC_CONF": "background_thread:false",
-        "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
-        "MATPLOTLIBRC": os.devnull,
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join(path).rstrip(os.pathsep),
-        "OMP_NUM_THREADS": str(threads),
-        "NUMBA_NUM_THREADS": str(threads),
-        # the products are small, so more threads would only wait for each other
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-    }
-    if not os.access(package, os.W_OK):
-        settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
-    return settings
-
-
 def _manifest(run: Run, outputs: dict[str, str]) -> dict[str, Any]:
     """Return the record of a run: what determined its outputs, their hashes, and the
-    time and memory that the run took."""
+    time that the run took."""
     return {
         "name": run.name,
         "parameters": run.parameters,
         "key": run.key,
         "seconds": run.seconds,
-        "cpu_seconds": run.cpu_seconds,
-        "peak_mib": run.peak_mib,
         "outputs": outputs,
         "pdf": _with_pdf(),
         "git_commit": _commit(),

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import datasets, ledger, paths, runner, words
+from dpsim import datasets, ledger, paths, words
 from dpsim.datasets import taxi
+from dpsim.notebook import load
 from dpsim.numerics import simplex
 
 ZONES = datasets.load_taxi_zones()
@@ -187,7 +188,7 @@ def test_merging_agrees_with_the_rule_done_by_hand(rule, seed):
 
 
 def test_the_parameter_of_the_notebook_names_its_choices():
-    rule = runner.notebook_parameters("data_driven_markov")["rule"]
+    rule = load("data_driven_markov").parameters["rule"]
     assert {rule.default, *re.findall(r'"([^"]+)"', rule.help)} == set(taxi.MERGE_RULES)
 
 

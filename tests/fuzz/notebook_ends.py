@@ -13,7 +13,8 @@ import papermill
 import pytest
 from quick_runs import quick_value
 
-from dpsim import paths, runner
+from dpsim import paths
+from dpsim.notebook import Parameter, load
 
 MORE: dict[str, list[dict[str, Any]]] = {
     "00_overview": [{"seed": 0}],
@@ -64,7 +65,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
 RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
 
 
-def ends(parameter: runner.parameters.Parameter) -> list[int | float]:
+def ends(parameter: Parameter) -> list[int | float]:
     """Return the lowest and the highest value a parameter's comment allows."""
     found = RANGE.findall(parameter.help)
     if parameter.type not in ("int", "float") or not found:
@@ -85,7 +86,7 @@ def cases() -> list[Any]:
     """Return (notebook, values) for every end and every suggestion."""
     found = []
     for name in paths.notebook_names():
-        for parameter in runner.notebook_parameters(name).values():
+        for parameter in load(name).parameters.values():
             values = (
                 ends(parameter)[:1]
                 if quick_value(parameter) != parameter.default
@@ -100,10 +101,10 @@ def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
     """Run a notebook with the samples of a quick run and these values; figures go into the folder."""
     quick = {
         parameter.name: quick_value(parameter)
-        for parameter in runner.notebook_parameters(name).values()
+        for parameter in load(name).parameters.values()
     }
     return papermill.execute_notebook(
-        str(runner.parameters.notebook_path(name)),
+        str(load(name).path),
         str(folder / "executed.ipynb"),
         parameters={**quick, **values, "output": str(folder / "figures")},
         kernel_name="python3",

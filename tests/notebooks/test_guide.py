@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from dpsim import cli, paths, release, runner
+from dpsim import cli, paths, release
+from dpsim.notebook import load
 from dpsim.release import estimate
 
 NAME = "your_own_chain"
@@ -51,7 +52,7 @@ def test_each_command_of_the_guide_runs_on_the_tables_of_the_guide() -> None:
             name, *given = words
             pairs = list(zip(given[1::3], given[2::3]))
             assert given[::3] == ["-p"] * len(pairs)
-            resolved = runner.parameters.resolve(name, pairs)
+            resolved = load(name).checked(pairs)
             assert Path(resolved["events_path"]).is_file()
             continue
         result = CliRunner().invoke(cli.main, [verb, *words])
@@ -83,20 +84,18 @@ def test_the_release_in_python_is_written_and_read_back(
 def test_the_guide_reads_the_options_as_the_command_does() -> None:
     visits = [("events_path", "visits.csv"), ("time_format", "iso")]
     visits += [("categories", "pages.txt")]
-    spaced = runner.parameters.resolve(
-        NAME, [*visits, ("trajectory", "visitor, time, page")]
-    )
+    spaced = load(NAME).checked([*visits, ("trajectory", "visitor, time, page")])
     assert spaced["trajectory"] == "visitor, time, page"
     for wrong, message in (
         ("visitor,time", "trajectory must be three columns"),
         ("visitor,time,room", "room"),
     ):
         with pytest.raises(ValueError, match=message):
-            runner.parameters.resolve(NAME, [*visits, ("trajectory", wrong)])
+            load(NAME).checked([*visits, ("trajectory", wrong)])
     with pytest.raises(
         ValueError, match="time_format and max_gap belong to trajectory"
     ):
-        runner.parameters.resolve(NAME, [("max_gap", "30min")])
+        load(NAME).checked([("max_gap", "30min")])
 
 
 def test_a_run_on_your_own_table_shows_its_truth_only_to_you(tmp_path: Path) -> None:

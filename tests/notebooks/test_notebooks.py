@@ -17,6 +17,7 @@ from papermill.parameterize import parameterize_notebook
 from quick_runs import quick_value
 
 from dpsim import ledger, paths, runner
+from dpsim.notebook import load
 from tools import notebooks
 from tools.notebooks import cell_metadata
 
@@ -51,7 +52,7 @@ def quick(name: str, **more: object) -> list[tuple[str, str]]:
     """Return the parameters of a quick run, and others, as written on the command line."""
     small = {
         p.name: quick_value(p)
-        for p in runner.notebook_parameters(name).values()
+        for p in load(name).parameters.values()
         if quick_value(p) != p.default
     }
     return [(key, str(value)) for key, value in (small | more).items()]
@@ -129,17 +130,17 @@ def test_parameters_are_typed_commented_and_checked(name: str) -> None:
         cell for cell in codes(name) if "parameters" in cell.metadata.get("tags", [])
     ]
     assert len(tagged) == 1
-    found = runner.notebook_parameters(name)
+    found = load(name).parameters
     lines = tagged[0].source.strip().splitlines()
     assert len(found) == len([x for x in lines if not x.startswith("#")]), ONE_LINE
     assert all(parameter.help for parameter in found.values())
     assert found["output"].default == ""
     assert found["seed"].type == "int"
-    runner.parameters.resolve(name, quick(name))  # which are in range
+    load(name).checked(quick(name))  # which are in range
     with pytest.raises(
         ValueError, match="seed must be an integer of at least 0, got -1"
     ):
-        runner.parameters.resolve(name, [("seed", "-1")])
+        load(name).checked([("seed", "-1")])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -233,7 +234,7 @@ def test_another_seed_changes_what_is_sampled_and_nothing_else(
 def test_every_drawing_cell_runs_again_last_cell_first_with_the_same_numbers(
     name: str, tmp_path: Path
 ) -> None:
-    resolved = runner.parameters.resolve(name, quick(name))
+    resolved = load(name).checked(quick(name))
     source = load_notebook_node(str(paths.notebooks() / f"{name}.ipynb"))
     made = parameterize_notebook(source, resolved | {"output": str(tmp_path)})
     drawing = [

@@ -9,7 +9,8 @@ import nbformat
 import pytest
 from lesson_shape import tags
 
-from dpsim import ledger, paths, runner
+from dpsim import ledger, paths
+from dpsim.notebook import load
 from tools import notebooks  # makes the modules of the site importable
 
 import notebook_pages  # isort: skip
@@ -143,7 +144,7 @@ def test_parameters_keep_their_values_to_the_end(name: str) -> None:
             assigned |= names_assigned(
                 ast.parse(re.sub("^[%!].*", "", cell.source, flags=re.MULTILINE))
             )
-    assert assigned.isdisjoint(runner.notebook_parameters(name))
+    assert assigned.isdisjoint(load(name).parameters)
 
 
 INNER = (

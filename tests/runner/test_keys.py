@@ -14,14 +14,15 @@ import pytest
 from toy_project import BODY, PARAMETERS, ROOT, notebook
 
 from dpsim import files, paths, runner
-from dpsim.runner import keys, parameters, runs
+from dpsim.notebook import load
+from dpsim.runner import keys, runs
 
 PACKAGE = ROOT / "dpsim"
 
 
 def key(name: str = "quick", **values: object) -> str:
     """Return the key of a notebook with these parameters."""
-    return keys.fingerprint(name, parameters.load(name), values)[0]
+    return keys.fingerprint(load(name), values)[0]
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_the_key_sees_parameters_and_the_files_that_one_names(
     file.parent.mkdir(parents=True, exist_ok=True)
     for text in ("1", "2"):
         file.write_text(text)
-        values = parameters.resolve("quick", [("label", said)])
+        values = load("quick").checked([("label", said)])
         assert values == {"label": said if said == "official" else str(toy / said)}
         found.append((key(**values), key(seed=2), key()))
     (one, *others), (two, *same) = found
@@ -150,11 +151,11 @@ def test_a_text_beside_a_file_of_its_name_stays_a_text(toy: Path) -> None:
     (toy / "trips").mkdir()
     (toy / "plain").touch()
     given = [("count", "trips"), ("label", "trips")]
-    assert parameters.resolve("quick", given) == {
+    assert load("quick").checked(given) == {
         "count": "trips",
         "label": str(toy / "trips"),
     }
-    assert parameters.resolve("quick", [("label", "plain")]) == {
+    assert load("quick").checked([("label", "plain")]) == {
         "label": "plain"
     }  # the default
 
@@ -166,7 +167,7 @@ def test_the_notebooks_say_which_of_their_parameters_may_name_a_file(
     every = [
         (name, each)
         for name in paths.notebook_names()
-        for each in runner.notebook_parameters(name).values()
+        for each in load(name).parameters.values()
     ]
     found = {
         (name, each.name)
@@ -334,8 +335,8 @@ def test_the_imports_below_the_checks_of_a_cell_are_left_to_the_run(toy: Path) -
     made = nbformat.read(path, 4)
     made.cells[1].source += "import nothing_of_that_name"
     nbformat.write(made, path)
-    assert parameters.resolve("quick", [("seed", "2")]) == {"seed": 2}
+    assert load("quick").checked([("seed", "2")]) == {"seed": 2}
     with pytest.raises(ValueError, match="seed must be given once, got -p seed twice"):
-        parameters.resolve("quick", [("seed", "1"), ("seed", "2")])  # the last one won
+        load("quick").checked([("seed", "1"), ("seed", "2")])  # the last one won
     with pytest.raises(ValueError, match="seed must be"):
-        parameters.resolve("quick", [("seed", "-1")])
+        load("quick").checked([("seed", "-1")])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
@@ -21,11 +22,9 @@ from quick_runs import quick_value
 from toy_project import (
     BODY,
     DEADLINE,
-    FORKS,
     PARAMETERS,
     ROOT,
     WAITING,
-    WORKER,
     notebook,
     start,
     wait_for,
@@ -34,6 +33,8 @@ from toy_project import (
 
 from dpsim import runner
 from dpsim.cli import main
+from dpsim.notebook import Parameter, load
+from tools.notebooks import merge_streams
 
 
 def dpsim(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -53,8 +54,8 @@ def dpsim(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 def ran(*overrides: tuple[str, str]) -> runner.Run:
     """Run `quick` here and now."""
-    (found,) = runner.run(runner.plan_runs(["quick"], overrides))
-    return found
+    (planned,) = runner.plan_runs(["quick"], overrides)
+    return runner.runs.run_here(planned)
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -73,11 +74,17 @@ REFUSALS = [
         ["quick", "-p", "label=a=b", "-p", "draws=0"],
         "draws must be an integer from 1 to 100, got 0",
     ),
-    (["quick", "-p", "draws", "2.5"], "draws must be an integer"),
-    (["quick", "-p", "scale", "wide"], "scale must be a number (float), got 'wide'"),
-    (["quick", "-p", "scale", "nan"], "scale must be a number (float), got 'nan'"),
+    (
+        ["quick", "-p", "draws", "2.5"],
+        "draws must be an integer from 1 to 100, got 2.5",
+    ),
+    (
+        ["quick", "-p", "scale", "wide"],
+        "scale must be a number in (0, 1e+09], got 'wide'",
+    ),
+    (["quick", "-p", "scale", "nan"], "scale must be in (0, 1e+09], got nan"),
     (["quick", "-p", "fast", "maybe"], "fast must be true or false"),
-    (["quick", "-p", "bins", "1,two"], "bins must be "),
+    (["quick", "-p", "bins", "1,two"], "each entry of bins must be an integer"),
     (["quick", "-p", "bins", "[1"], "bins must be a list like 1,2,3"),
     (["quick", "-p", "bins", "[" * 100_000], "bins must be a list like 1,2,3"),
     (["quick", "-p", "output", "x"], "use --output DIR"),
@@ -151,7 +158,7 @@ def test_a_parameter_that_cannot_be_set_is_refused_where_it_stands(
     with pytest.raises(
         ValueError, match=r"quick.ipynb: parameters must be lines of NAME: TYPE = VALUE"
     ):
-        runner.notebook_parameters("quick")
+        _ = load("quick").parameters
 
 
 def test_a_parameter_that_ruff_breaks_is_refused_with_what_to_do(toy: Path) -> None:
@@ -169,7 +176,7 @@ def test_a_parameter_that_ruff_breaks_is_refused_with_what_to_do(toy: Path) -> N
         ValueError,
         match="long must be one line of at most 96 characters with its comment",
     ):
-        runner.notebook_parameters("quick")
+        _ = load("quick").parameters
 
 
 def test_a_parameter_is_given_in_two_words_or_with_an_equals_sign(toy: Path) -> None:
@@ -214,7 +221,7 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
         + 'place: str = "Straße"  # a word\nlong: list[int] = [\n    1,\n]  # lines\n',
     )
     theirs = inspect_notebook(str(path))
-    mine = runner.notebook_parameters("quick")
+    mine = load("quick").parameters
     assert list(mine) == list(theirs)
     for name, of in theirs.items():
         assert mine[name].default == ast.literal_eval(of["default"])
@@ -232,7 +239,7 @@ def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(
         toy / "notebooks" / "quick.ipynb",
         parameters=PARAMETERS + lines + 'place: str = "é # 1"  # a word',
     )
-    found = runner.notebook_parameters("quick")
+    found = load("quick").parameters
     assert [quick_value(found[name]) for name in ("draws", "sizes", "scale")] == [
         5,
         [1, 2],
@@ -261,21 +268,16 @@ LISTS = [
 def test_values_on_the_command_line_take_the_parameters_type(
     kind: str, text: str, value: object
 ) -> None:
-    assert (
-        runner.parameters.parse(runner.parameters.Parameter("x", kind, None, ""), text)
-        == value
-    )
+    assert Parameter("x", kind, None, "").read(text) == value
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "[-Infinity]"])
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf"])
 def test_numbers_that_are_not_finite_are_refused_by_their_text(text: str) -> None:
     """A notebook refused them as "got 0"."""
     with pytest.raises(
         ValueError, match=r"x must be a number \(float\), got '-?(nan|inf)"
     ):
-        runner.parameters.parse(
-            runner.parameters.Parameter("x", "list[float]", None, ""), text
-        )
+        Parameter("x", "float", None, "").read(text)
 
 
 def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alone(
@@ -291,11 +293,7 @@ def test_a_default_run_writes_figures_whole_and_other_parameters_leave_them_alon
     ]
     record = json.loads((toy / "build/runs/quick/default/manifest.json").read_text())
     assert set(record["outputs"]) == names
-    assert (
-        record["seconds"] > 0
-        and record["peak_mib"] > 10
-        and record["versions"]["numpy"]
-    )
+    assert record["seconds"] > 0 and record["versions"]["numpy"]
     assert ran().status == "unchanged"
     assert (folder / "fig1_draws.csv").stat().st_mtime_ns == stamp
     (folder / "fig1_draws.csv").write_text(
@@ -351,7 +349,7 @@ def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(
         main, ["run", *(["--output", "mine"] if "mine" in place else [])]
     )
     assert result.exit_code == 2 and f"{place} is a file or a link" in result.output
-    assert os.path.lexists(path) and not (toy / "build/locks").exists()
+    assert os.path.lexists(path) and not [*toy.rglob(".*.lock")]
 
 
 OF_THE_OWNER = """\
@@ -448,7 +446,8 @@ def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
         "execute_result",
     ]
     assert [o.get("name") for o in shown] == ["stdout", None, "stdout", "stderr", None]
-    assert len(pieces) == 1 and "".join(pieces[0]["text"]) == "onetwo\n"
+    (merged,) = merge_streams([nbformat.from_dict(piece) for piece in pieces])
+    assert "".join(merged["text"]) == "onetwo\n"
 
 
 def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
@@ -485,9 +484,7 @@ def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, said: str) -
     )
 
 
-PROGRAM = (
-    f"import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :', {WORKER!r}])"
-)
+PROGRAM = "import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :'])"
 """A cell that starts a program, which would go on for ten minutes."""
 
 
@@ -532,27 +529,6 @@ def test_a_killed_run_ends_a_cell_that_lets_no_other_thread_run(toy: Path) -> No
     process.kill()
     process.communicate(timeout=DEADLINE)
     wait_for(lambda: not workers(toy), 10)
-
-
-FORKED = """\
-import pathlib
-import numpy as np
-
-pathlib.Path(output, "random").write_text(str(np.random.rand()))
-"""
-
-
-def test_forked_notebooks_share_no_random_numbers(
-    toy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner.runs, "_Forks", FORKS)
-    for name in ("first", "quick"):
-        notebook(toy / "notebooks" / f"{name}.ipynb", BODY, FORKED)
-    first, second = runner.run(runner.plan_runs(), 1)
-    assert first.status == second.status == "done", first.message + second.message
-    assert (first.output / "random").read_text() != (
-        second.output / "random"
-    ).read_text()
 
 
 def test_a_process_that_a_cell_forks_and_nobody_ends_does_not_hold_the_run(
@@ -864,7 +840,6 @@ def test_pdf_is_made_where_it_is_asked_for_also_of_what_is_current(
     notebook(toy / "notebooks" / "quick.ipynb", BODY, PICTURE)
     pdf = toy / "figures/quick/fig1.pdf"
     assert ran().status == "done" and not pdf.exists()
-    monkeypatch.setattr(runner.runs, "_Forks", FORKS)  # with the environment of the run
     monkeypatch.setenv("PDF", "1")
     assert ran().status == "done" and pdf.exists()
     assert ran().status == "unchanged"

@@ -9,9 +9,10 @@ import nbformat
 import numpy as np
 import pandas as pd
 import pytest
-from toy_project import CHECKS, FORKS, PARAMETERS, ROOT, notebook
+from toy_project import CHECKS, PARAMETERS, ROOT, notebook
 
 from dpsim import files, ledger, paths, runner
+from dpsim.notebook import load
 from tools import notebooks
 
 FOLDINGS = {
@@ -49,12 +50,12 @@ def test_folding_in_jupyterlab_follows_from_the_tags_alone(
 
 
 def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
-    before = runner.notebook_parameters("quick")
+    before = load("quick").parameters
     path = toy / "notebooks" / "quick.ipynb"
     nbformat.write(notebooks.clean(nbformat.read(path, 4)), path)
     assert nbformat.read(path, 4).cells[0].metadata == {"tags": ["parameters"]}
-    assert runner.notebook_parameters("quick") == before
-    assert runner.parameters.resolve("quick", [("draws", "21")]) == {"draws": 21}
+    assert load("quick").parameters == before
+    assert load("quick").checked([("draws", "21")]) == {"draws": 21}
 
 
 def executed(toy: Path, *sources: str) -> None:
@@ -209,9 +210,6 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(
             text=True,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    monkeypatch.setattr(
-        runner.runs, "_Forks", FORKS
-    )  # with the environment of this project
     (ran,) = runner.run(runner.plan_runs(["count"]))
     assert ran.status == "done", ran.message
     row = ledger.report().loc["author2030.fig1.one"]

@@ -1,0 +1,244 @@
+"""Reads a notebook: its cells, the parameters that it declares, and the values that it
+accepts for them.
+
+Each notebook states the allowed ranges in its cell tagged `checks`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dpsim import checks, parameters, paths
+
+TYPES = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "list[int]": "a list like 1,2,3",
+    "list[float]": "a list like 1,2,3",
+    "list[str]": "a list like 1,2,3",
+}
+"""The types of parameters, each with its description in messages."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared parameter of a notebook; `help` is the comment at the end of its
+    line."""
+
+    name: str
+    type: str
+    default: Any
+    help: str
+
+    @property
+    def may_name_a_file(self) -> bool:
+        """Whether the parameter's comment contains the word "file" or "folder"."""
+        found = re.search(r"\b(file|folder)\b", self.help)
+        return self.type == "str" and found is not None
+
+    def read(self, value: Any) -> Any:
+        """Return a value, or the text of one, in the parameter's type. Lists are
+        written as 1,2,3 or ["a", "b"]. Raises ValueError for anything else."""
+        lowest = -math.inf
+        limited: dict[str, Callable[..., Any]] = {
+            "int": parameters.integer,
+            "float": parameters.number,
+            "list[int]": parameters.integers,
+            "list[float]": parameters.numbers,
+        }
+        free: dict[str, Callable[..., Any]] = {
+            "str": parameters.text,
+            "bool": parameters.truth,
+            "list[str]": parameters.texts,
+        }
+        value = value.tolist() if hasattr(value, "tolist") else value
+        try:
+            if self.type in free:
+                return free[self.type](self.name, value)
+            return limited[self.type](self.name, value, lowest, math.inf)
+        except ValueError:
+            raise ValueError(
+                f"{self.name} must be {TYPES[self.type]} ({self.type}), "
+                f"got {value!r:.80}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook's file.
+
+    Attributes
+    ----------
+    name : str
+        The file's name without its ending.
+    path : Path
+        The file.
+    contents : dict
+        The file's json, with the source of each cell as one string.
+    """
+
+    name: str
+    path: Path
+    contents: dict[str, Any]
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells."""
+        return list(self.contents["cells"])
+
+    def tagged(self, tag: str) -> list[str]:
+        """Return the sources of the cells that have this tag."""
+        return [
+            cell["source"]
+            for cell in self.cells
+            if tag in cell["metadata"].get("tags", [])
+        ]
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """The declared parameters by name.
+
+        The cell tagged `parameters` consists of lines NAME: TYPE = VALUE with types
+        from TYPES; other lines raise ValueError.
+        """
+        found: dict[str, Parameter] = {}
+        for source in self.tagged("parameters"):
+            try:
+                for line in ast.parse(source).body:
+                    parameter = _declared(line, source)
+                    found[parameter.name] = parameter
+            except (SyntaxError, ValueError) as error:
+                raise ValueError(
+                    f"{self.path}: parameters must be lines of NAME: TYPE = VALUE: "
+                    f"{error}"
+                ) from error
+        return found
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default values of the parameters by name."""
+        return {name: one.default for name, one in self.parameters.items()}
+
+    def checked(self, overrides: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the values of the overridden parameters by name, as the notebook's
+        cell tagged `checks` leaves them.
+
+        `overrides` are names and values, or values as written on the command line. The
+        path of an existing file or folder becomes absolute, because the notebook runs
+        in another folder, but only if the parameter's comment contains the word "file"
+        or "folder". Therefore a column called `trips` is not mistaken for a folder
+        `trips`.
+
+        Raises ValueError for an unknown name (and suggests the nearest one), for a
+        wrong type, and for a value out of range.
+        """
+        given: dict[str, Any] = {}
+        for name, value in overrides:
+            if name == "output":
+                raise ValueError("output is set by the runner: use --output DIR")
+            known = sorted(set(self.parameters) - {"output"})
+            _check_known(f"parameter of {self.name}", name, known)
+            if name in given:
+                raise ValueError(f"{name} must be given once, got -p {name} twice")
+            given[name] = self._first_reading(self.parameters[name], value)
+        held = self._after_the_checks(self.defaults | given)
+        return {name: self.parameters[name].read(held[name]) for name in given}
+
+    def _first_reading(self, parameter: Parameter, value: Any) -> Any:
+        """Return a value in the parameter's type or, if it has another type, as
+        papermill's command line hands it over, so that the notebook's checks refuse
+        both in the same words."""
+        try:
+            value = parameter.read(value)
+        except ValueError:
+            return parameters.literal(value)
+        names_a_file = parameter.may_name_a_file and value != parameter.default
+        if names_a_file and os.path.exists(value):
+            return str(Path(value).resolve())
+        return value
+
+    def _after_the_checks(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of all names after the cell tagged `checks`."""
+        held = dict(values)
+        for source in self.tagged("checks"):
+            try:
+                code = compile(_checks_alone(source), f"{self.name}: checks", "exec")
+                exec(code, held)
+            except (ValueError, OSError, ImportError):
+                raise
+            except Exception as error:
+                raise ValueError(
+                    f"the checks of {self.name} raised {type(error).__name__}: {error}"
+                ) from error
+        return held
+
+
+def load(name: str) -> Notebook:
+    """Return a notebook of this project.
+
+    Raises ValueError for an unknown name (and suggests the nearest one), and if the
+    file is not a notebook, for example after a merge with conflicts.
+    """
+    _check_known("notebook", name, paths.notebook_names())
+    path = paths.notebooks() / f"{name}.ipynb"
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        for cell in contents["cells"]:
+            cell["source"] = "".join(cell["source"])
+            tags = cell["metadata"].get("tags", [])
+            if not isinstance(cell["cell_type"], str) or not isinstance(tags, list):
+                raise TypeError("a cell has a cell_type, and tags in a list")
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is not a notebook: {type(error).__name__} {error}"[:400]
+        ) from error
+    return Notebook(name, path, contents)
+
+
+def _declared(line: ast.stmt, source: str) -> Parameter:
+    """Return the parameter that a line of a cell declares."""
+    if not isinstance(line, ast.AnnAssign) or line.value is None:
+        raise ValueError(f"line {line.lineno}")
+    name = ast.unparse(line.target)
+    if line.lineno != line.value.lineno:  # `ruff format` breaks a longer line
+        raise ValueError(
+            f"{name} must be one line of at most 96 characters with its comment"
+        )
+    kind = ast.unparse(line.annotation).replace(" ", "")
+    checks.choice("type", kind, TYPES)
+    default = ast.literal_eval(line.value)
+    last = source.splitlines()[(line.end_lineno or line.lineno) - 1].encode()
+    comment = last[line.end_col_offset :].decode().partition("#")[2]
+    return Parameter(name, kind, default, comment.strip())
+
+
+def _checks_alone(source: str) -> ast.Module:
+    """Return the statements of a cell up to its last check, without the imports that
+    may follow."""
+    body = ast.parse(source).body
+    last = 0
+    for number, part in enumerate(body, 1):
+        if re.search(r"\b(checks|parameters)\.", ast.unparse(part)):
+            last = number
+    return ast.Module(body[:last], [])
+
+
+def _check_known(kind: str, word: str, words: Collection[str]) -> None:
+    """Raise ValueError if a word is not known; the message suggests the nearest known
+    word."""
+    if word not in words:
+        close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+        question = f": did you mean {close[0]}? There" if close else "; there"
+        raise ValueError(f"{word!r} is no {kind}{question} are {', '.join(words)}")
