@@ -36,7 +36,9 @@ def test_a_grid_sweeps_lists_and_texts_with_colons(toy: Path) -> None:
     planned = runner.plan_grid("quick", ["bins=1,2/3", "label=%H:%M,iso"])
     found = [(run.parameters["bins"], run.parameters["label"]) for run in planned]
     assert found == [([1, 2], "%H:%M"), ([1, 2], "iso"), ([3], "%H:%M"), ([3], "iso")]
-    with pytest.raises(ValueError, match="bins must be an integer of at least 0, got '1:3'"):
+    with pytest.raises(
+        ValueError, match="bins must be an integer of at least 0, got '1:3'"
+    ):
         runner.plan_grid("quick", ["bins=1:3"])
     with pytest.raises(ValueError, match="for lists, k=1,2/3,4"):
         runner.plan_grid("quick", ["bins"])
