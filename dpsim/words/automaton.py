@@ -293,14 +293,14 @@ def chain_counts(
            [1., 1., 0.]])
     """
     space = word_space(letters, adjacency, start)
-    rows = np.asarray(words)
-    if rows.ndim != 2 or rows.size == 0:
+    rows: Any = words if np.ma.isMaskedArray(words) else np.asarray(words)
+    if rows.ndim != 2 or len(rows) == 0:
         raise ValueError(f"words must have the shape (k, n), got {rows.shape}")
     codes = np.array([space.encode(row) for row in rows])
     chain = space.chain
     assert chain is not None
-    suffixes = np.zeros((chain.states, *codes.shape))  # state, word, mismatches
-    suffixes = np.pad(suffixes, ((0, 0), (0, 0), (0, 1)))
+    k, n = codes.shape
+    suffixes = np.zeros((chain.states, k, n + 1))  # state, word, mismatches
     suffixes[:, :, 0] = 1.0
     for letter in codes.T[::-1]:
         wrong = np.roll(suffixes, 1, axis=2)

@@ -56,11 +56,16 @@ def successors(chain: Chain, state: int) -> Codes:
     return chain.indices[chain.indptr[state] : chain.indptr[state + 1]]
 
 
-def step(chain: Chain, state: int, letter: int) -> int | None:
-    """Return the successor of a state that has the given letter, if there is one."""
-    able = successors(chain, state)
-    found = able[chain.letters[able] == letter]
-    return int(found[0]) if len(found) else None
+def _is_path(chain: Chain, codes: Sequence[int]) -> bool:
+    """Return whether a chain can go along these letters from its start."""
+    state = chain.start
+    for code in codes:
+        able = successors(chain, state)
+        found = able[chain.letters[able] == code]
+        if not len(found):
+            return False
+        state = found[0]
+    return True
 
 
 class WordSpace(NamedTuple):
@@ -91,14 +96,11 @@ class WordSpace(NamedTuple):
                 f"word must use {_described(self.labels)}, "
                 "got another letter (a secret, so not shown)"
             )
-        state = self.chain.start if self.chain else None
-        for code in codes if self.chain else ():
-            state = step(self.chain, state, code)
-            if state is None:
-                raise ValueError(
-                    "word must follow the allowed transitions, "
-                    "got one that does not (a secret, so not shown)"
-                )
+        if self.chain and not _is_path(self.chain, codes):
+            raise ValueError(
+                "word must follow the allowed transitions, "
+                "got one that does not (a secret, so not shown)"
+            )
         return np.array(codes, dtype=np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:

@@ -59,7 +59,7 @@ LEFT_OUT = {
         mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other mdp.worth.*
         words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
         words.normaliser_bound.*
-        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors words.space.step
+        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
         release.chain.losses release.intervals.* release.estimate.count_bins release.estimate.bin_likelihood
         release.estimate.bin_shares release.estimate.expected_counts""",
     "a record, made by what is fuzzed": """
@@ -1018,6 +1018,7 @@ add(
     words=chained,
     adjacency=st.just(np.ones((3, 3))),
     start=st.integers(0, 2),
+    letters=st.just(3),
 )
 few = st.integers(1, 4).map(
     lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -1266,6 +1267,7 @@ add(
     roads=st.just(datasets.load_gainesville()),
     start=st.integers(0, 42),
     through=st.booleans(),
+    trusted=("roads",),
 )
 add(
     "figures.house_style.size",
