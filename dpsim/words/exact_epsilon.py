@@ -30,9 +30,9 @@ ENUMERATED = 1000
 LARGEST_BOUNDED_EPSILON = 1000.0
 # A margin for every rounding of the bounds.
 SLACK = 1e-9
-# The share of epsilon within which the search for a promised epsilon ends, and its
-# largest number of steps.
-TOLERANCE, STEPS = 1e-3, 20
+# The share of epsilon within which the search for a promised epsilon ends (with exact
+# epsilons, and with bounds, which take longer), and its largest number of steps.
+TOLERANCE, COARSE, STEPS = 1e-3, 1e-2, 20
 
 
 def exact_word_epsilon(
@@ -210,7 +210,8 @@ def calibrated(
     best = Mechanism(name, epsilon, b), epsilon, False
     if b > 1 and large:
         return best
-    aim = (1.0 - TOLERANCE / 2.0) * epsilon
+    tolerance = COARSE if large else TOLERANCE
+    aim = (1.0 - tolerance / 2.0) * epsilon
     low = 0.0
     below = aim
     high = 2.0 * epsilon
@@ -230,7 +231,7 @@ def calibrated(
             above = cost - aim
             continue
         best = tried, cost, large is None
-        if above == 0.0 or cost >= (1.0 - TOLERANCE) * epsilon:
+        if above == 0.0 or cost >= (1.0 - tolerance) * epsilon:
             break
         low = promised
         below = aim - cost
