@@ -22,7 +22,9 @@ from .display import (
     site_anchor as site_anchor,
 )
 from .pages import (
+    about_letters as about_letters,
     figure_index as figure_index,
+    findings_text as findings_text,
     report_page as report_page,
     summary as summary,
 )

@@ -57,8 +57,36 @@ def report_page(claims: pd.DataFrame, ours: pd.DataFrame) -> str:
     True
     """
     told = markdown(claims, "../notebooks")
+    asked = f"{about_letters(claims)}\n"
     return "\n".join(
-        [OPENING, LEGEND, RULES, "## The claims\n", told, findings_text(ours)]
+        [OPENING, LEGEND, RULES, "## The claims\n", asked, told, findings_text(ours)]
+    )
+
+
+def about_letters(claims: pd.DataFrame) -> str:
+    """Return a sentence on how many corrections were sent to the papers' authors.
+
+    Parameters
+    ----------
+    claims : DataFrame
+        As `report` returns it.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> "authors" in ledger.about_letters(ledger.report())
+    True
+    """
+    corrections = claims["sent"][claims["sent"] != ""]
+    sent = int((corrections == "yes").sum())
+    if not sent:
+        return (
+            "We have not asked the authors yet, so none of them has answered. A "
+            "correction is our reading until they do."
+        )
+    return (
+        f"Of {len(corrections)} corrections, {sent} were sent to the authors. An answer "
+        "stands above the claims of its paper."
     )
 
 

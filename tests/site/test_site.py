@@ -500,6 +500,9 @@ def test_every_erratum_is_explained(page: Any, origin: str) -> None:
     for row in rows.itertuples():
         assert f"{row.where}: {row.quantity}" in text
         assert row.sentence in text
+        if row.claim == "value":
+            assert f"must be: {row.relation} {row.limit:g}" in text
+    assert ledger.about_letters(ledger.report()) in text
 
 
 def found(words: str, browser: Any, origin: str) -> list[str]:
@@ -723,10 +726,12 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
         and ".md" not in text
         and 'href="#theorem-1-when-all-rows-differ"' in text
     )
-    letters = "[a](../tools/letters/gohari2020.md), [b](../tools/letters/gohari2020_lemma2.py), `dpsim/cli.py`"
+    letters = "[a](../tools/letters/gohari2020.md), `dpsim/cli.py`"
+    assert pages.with_site_links(letters) == "a, `dpsim/cli.py`"
+    row = "([proved](../figures/REPORT.md#taxis.noise_smaller))"
     assert (
-        pages.with_site_links(letters)
-        == "[a](../letters/gohari2020.md), [b](../letters/gohari2020.md), `dpsim/cli.py`"
+        pages.with_site_links(row)
+        == '(<a href="../report.html#taxis.noise_smaller">proved</a>)'
     )
     markdown = "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), [c](#Theorem-1)"
     assert pages.with_site_links(markdown) == (

@@ -286,7 +286,6 @@ def _is_anchor(cell: Any) -> bool:
 
 
 PAGES = {
-    r"tools/letters/([a-z0-9]+)(?:_\w+\.py|\.md)": r"letters/\1",
     r"data/README\.md": "data",
     r"data/LEDGER\.md": "ledger",
     r"figures/REPORT\.md": "report",
@@ -328,6 +327,10 @@ def with_site_links(markdown: str, page: str = "") -> str:
             r"](notebooks/\1",
             markdown.replace("](#", f"]({page}#"),
         )
+    # the letters to the authors are not published
+    markdown = re.sub(r"\[([^\]]+)\]\(\.\./tools/[^)]*\)", r"\1", markdown)
+    row = r"\[([^\]]+)\]\([./]*figures/REPORT\.md#([^)\s]+)\)"  # of our findings
+    markdown = re.sub(row, rf'<a href="{up}report.html#\2">\1</a>', markdown)
     markdown = re.sub(r"(?<!\[)`([\w/]+\.(?:md|py))`", named, markdown)
     markdown = re.sub(r"\]\(\.\./([\w/]+\.(?:md|py))\)", linked, markdown)
     link = r"(?<!!)\[([^\]]*)\]\(([\w/]*(?:\.ipynb|\.html|\.md)?#[^)\s]+)\)"

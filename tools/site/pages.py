@@ -4,7 +4,6 @@ errata."""
 from __future__ import annotations
 
 import html
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,7 +85,6 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
         "notebooks/index.md": notebook_list(notebooks),
         "report.md": published_and_reproduced(),
         "errata.md": errata(notebooks),
-        **letters(),
         "known_answers.md": answers.page(),
         "data.md": _without_local_links(
             (paths.data() / "README.md").read_text(encoding="utf-8")
@@ -205,7 +203,10 @@ def _on_the_site(markdown: str) -> str:
         target = found[2]
         if target.startswith(measurements.RESULTS) and measurements.texts():
             return f"[{words}](measurements.md)"
-        page = target if target.startswith("notebooks/") else PAGES.get(target)
+        file, _, row = target.partition("#")
+        page = target if target.startswith("notebooks/") else PAGES.get(file)
+        if page and row and file in PAGES:
+            return f'<a href="{page.replace(".md", ".html")}#{row}">{words}</a>'
         return f"[{words}]({page})" if page else words
 
     return re.sub(r"\[([^\]]+)\]\((?!\w+:|#)([^)]+)\)", link, markdown)
@@ -240,7 +241,11 @@ def published_and_reproduced() -> str:
         [
             "# What the papers report, and what we find",
             INTRODUCTION.format(summary=summary),
+            ledger.about_letters(table),
             ledger.markdown(table),
+            ledger.findings_text(ledger.report_findings()).replace(
+                "](../notebooks/", "](notebooks/"
+            ),
         ]
     )
 
@@ -262,10 +267,9 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     parts = [
         "# Errata",
         "This page lists the claims of the papers that are contradicted, and slips that a small correction "
-        "repairs. In each case, "
-        "the paper's notebook computes a number that settles the question, for the smallest example. "
-        "The notebooks also list "
-        "gaps in proofs and misprints without a number of their own.",
+        "repairs. Each entry gives the limit that settles the question, and the reason for it. The "
+        "notebooks also list gaps in proofs and misprints without a number of their own.",
+        ledger.about_letters(table),
     ]
     for paper, name in ledger.papers()["reference"].items():
         rows = table[table["paper"] == paper]
@@ -278,33 +282,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
                 f"### {escape(row.where)}: {escape(row.quantity)}",
             ]
             parts += [_erratum(row, notebooks)]
-    parts += [
-        "## Letters to the authors",
-        "For each paper there is a letter of one page. It says what we could confirm, what we believe to be "
-        "wrong, and what we ask for. Each point has a script that needs only NumPy and SciPy.",
-    ]
-    made = letters()
-    parts += [
-        "\n".join(
-            f"- [{text.splitlines()[0].lstrip('# ')}]({name})"
-            for name, text in made.items()
-        )
-    ]
-    return "\n\n".join([*parts, toctree(list(made))])
-
-
-def letters() -> dict[str, str]:
-    """Return a page for each letter to a paper's authors, with its scripts: name ->
-    Markdown."""
-    found = {}
-    for letter in sorted((paths.root() / "tools" / "letters").glob("*.md")):
-        text = letter.read_text(encoding="utf-8")
-        parts = [text, "## The scripts"]
-        for name in re.findall(r"`(\w+\.py)`", text):
-            code = letter.with_name(name).read_text(encoding="utf-8")
-            parts += [f"### {name}", f"```python\n{code}```"]
-        found[f"letters/{letter.name}"] = "\n\n".join(parts) + "\n"
-    return found
+    return "\n\n".join(parts)
 
 
 def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
@@ -351,17 +329,24 @@ def _place(id: str) -> str:
     return "erratum-" + notebook_pages.anchor(id)
 
 
+def _settles(row: Any) -> list[str]:
+    """Return the numbers that settle an erratum: what the paper reports or what its
+    theorem allows, and the limit or the counterexample that rules it out."""
+    if row.claim == "value":  # our own number may rest on a stand-in
+        limit = f"must be: **{row.relation} {row.limit:g}**"
+        return [f"reported: **{row.printed}**", limit]
+    found = f"**{row.reproduced:.4g}**"
+    if row.claim == "slip":
+        return [f"should be: **{row.printed}**", f"as it stands: {found}"]
+    allowed = f"{row.relation} {row.limit:g}"
+    return [f"the claim allows: **{allowed}**", f"a counterexample has: {found}"]
+
+
 def _erratum(row: Any, notebooks: Mapping[str, Any]) -> str:
-    """Return one erratum: what is printed, what is computed, why, and the link to the
-    cell that shows it."""
+    """Return one erratum: what settles it, why, and the link to the cell that shows
+    it."""
     name = ledger.papers().loc[row.paper, "notebook"]
-    error = "" if math.isnan(row.standard_error) else f" ± {row.standard_error:.1g}"
-    facts = [row.shown] + ([f"reported: **{row.printed}**"] if row.printed else [])
-    facts += (
-        []
-        if math.isnan(row.reproduced)
-        else [f"computed: **{row.reproduced:.4g}{error}**"]
-    )
+    facts = [row.shown, *_settles(row)]
     if name in notebooks:
         place = (
             notebook_pages.anchor(row.Index)

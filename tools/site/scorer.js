@@ -2,7 +2,7 @@
 // the words look like a name in the code; within each, a page or section called by the words comes first. Either
 // spelling of a word is found, privatise and privatize.
 const READ = /^(index|release|run|explore|notebooks\/.*)$/;
-const LOOK_UP = /^(errata|report|data|measurements|letters\/.*)$/;
+const LOOK_UP = /^(errata|report|data|measurements)$/;
 const CODE = /[_.]|[a-z][A-Z]/;
 var Scorer = {
   score: ([page, title, , , score, , kind]) => {
