@@ -92,7 +92,19 @@ def about_letters(claims: pd.DataFrame) -> str:
 
 def findings_text(ours: pd.DataFrame) -> str:
     """Return our own findings as Markdown: a table for those that stand, and one for
-    those that were withdrawn. Each row has its id as an anchor."""
+    those that were withdrawn. Each row has its id as an anchor.
+
+    Parameters
+    ----------
+    ours : DataFrame
+        As `report_findings` returns it.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> "### Advice" in ledger.findings_text(ledger.report_findings())
+    True
+    """
     grounds = markdown_table(
         ("ground", "meaning"),
         [(f"`{word}`", meaning) for word, meaning in GROUNDS.values()],

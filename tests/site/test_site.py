@@ -538,9 +538,11 @@ def found(words: str, browser: Any, origin: str) -> list[str]:
         ),
         ("privacy floor", "notebooks/data_driven_markov.html", False),
         ("surrogate", "data.html", False),
+        ("how to install", "run.html", True),
+        ("hockey stick", "notebooks/terms.html", False),
         (
             "which mechanism",
-            "notebooks/data_driven_markov.html#which-mechanism-to-use",
+            "notebooks/00_overview.html#which-mechanism-to-use",
             False,
         ),
         ("privatise", "notebooks/your_own_chain.html", True),

@@ -182,7 +182,7 @@ def run_it_yourself() -> str:
     ]
     return "\n\n".join(
         [
-            "# Run it yourself",
+            "# Install it and run it yourself",
             *(_on_the_site(block) for block in blocks if not block.startswith("|")),
         ]
     )
