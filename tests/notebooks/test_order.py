@@ -73,8 +73,8 @@ def test_the_cells_that_the_page_shows_have_the_shape_of_a_lesson(page: str) -> 
         (lesson_shape.check_first_code, "# only for Part 2\n", ""),
         (
             lesson_shape.check_first_code,
-            'seed = checks.integer("seed"',
-            'checks.integer("seed"',
+            'seed = parameters.integer("seed"',
+            'parameters.integer("seed"',
         ),
         (lesson_shape.check_first_code, "You may skip the next cell.", "Look."),
         (lesson_shape.check_exercises, "**Exercise 2.**", "**Exercise 4.**"),

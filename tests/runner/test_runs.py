@@ -568,6 +568,58 @@ def test_two_runs_on_one_output_take_turns(toy: Path) -> None:
     assert "done" in first.communicate(timeout=DEADLINE)[0] and first.returncode == 0
 
 
+def test_two_clones_with_one_output_take_turns(
+    toy: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The second removed the folder of the first, and both published half of it."""
+    clone = tmp_path_factory.mktemp("clones") / "clone"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, WAITING, BODY)
+    shutil.copytree(toy, clone)
+    mine = clone / "mine"
+    first = start("run", "quick", "--output", str(mine))
+    wait_for((toy / "begun-1").exists)
+    other = {"cwd": clone, "env": os.environ | {"DPSIM_ROOT": str(clone)}}
+    second = start("run", "quick", "--output", str(mine), **other)
+    said = second.stderr.readline() if second.stderr else ""
+    assert "waits for another run" in said
+    for root in (toy, clone):
+        (root / "go").touch()
+    outputs = [process.communicate(timeout=DEADLINE)[0] for process in (first, second)]
+    assert "done" in outputs[0] and re.search("done|unchanged", outputs[1])
+    made = {"fig1_draws.csv", "results.json", "manifest.json", "quick.ipynb"}
+    assert set(written(mine / "quick")) == made
+    record = json.loads((mine / "quick" / "manifest.json").read_text())
+    assert set(record["outputs"]) == {"fig1_draws.csv", "results.json"}
+    assert [path.name for path in mine.iterdir()] == ["quick"]
+
+
+REPLACED = """\
+import shutil
+
+shutil.rmtree(folder)
+folder.mkdir()
+(folder / "fig2.csv").write_text("half")
+"""
+
+
+@pytest.mark.parametrize("cell", [REPLACED, REPLACED.partition("folder.mkdir")[0]])
+def test_only_the_folder_that_the_run_made_is_published(toy: Path, cell: str) -> None:
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, cell)
+    found = ran()
+    assert found.status == "failed" and [*(toy / "figures").iterdir()] == []
+
+
+def test_what_somebody_puts_at_the_place_of_an_output_meanwhile_stays(
+    toy: Path,
+) -> None:
+    meanwhile = "folder.with_name('quick').mkdir(); folder.with_name('quick').joinpath('thesis').touch()"
+    notebook(toy / "notebooks" / "quick.ipynb", BODY, meanwhile)
+    (planned,) = runner.plan_runs(["quick"], output="mine")
+    found = runner.runs.run_here(planned)
+    assert found.status == "failed" and "holds other files" in found.message
+    assert (toy / "mine/quick/thesis").exists()
+
+
 def test_a_publication_cut_in_two_is_mended(toy: Path) -> None:
     for kind in ("previous", "1.partial"):
         (toy / f"figures/.quick.{kind}").mkdir()
