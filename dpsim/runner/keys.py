@@ -46,8 +46,17 @@ key also covers the libraries on which these libraries depend."""
 APART = ("__main__.py", "cli.py", "runner")
 """The parts of the package that start a run and cannot change its numbers."""
 
-LEDGER = ("papers.csv", "published.csv", "findings.csv")
-"""The tables in data/ of which a notebook reads only its own rows."""
+LEDGER = {
+    "papers.csv": ("address", "answer"),
+    "published.csv": ("quote", "sent"),
+    "findings.csv": (),
+}
+"""The tables in data/ of which a notebook reads only its own rows, and their columns
+that only REPORT.md and readers of the table need."""
+
+FINDING = ("id", "basis", "relation")
+"""The columns of findings.csv that `ledger.record` needs. Only a notebook that reads
+the results of others may show the rest."""
 
 UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
 """The files in data/ that affect no output: texts, answers for tests, and the checksums
@@ -118,10 +127,8 @@ def _rows(name: str) -> list[dict[str, str]]:
     papers, published, findings = map(_table, LEDGER)
     if not paths.stage(name):
         papers = [paper for paper in papers if paper["notebook"] == name]
-        # what `ledger.record` reads
-        read = ("id", "basis", "relation")
         findings = [
-            {column: row[column] for column in read}
+            {column: row[column] for column in FINDING}
             for row in findings
             if row["notebook"] == name
         ]
@@ -130,9 +137,13 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _table(file: str) -> list[dict[str, str]]:
-    """Return the rows of a table in data/."""
+    """Return the rows of a table of LEDGER, without the columns named there."""
     with (paths.data() / file).open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+        rows = list(csv.DictReader(lines))
+    for row in rows:
+        for column in LEDGER[file]:
+            row.pop(column, None)
+    return rows
 
 
 @functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid

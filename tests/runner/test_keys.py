@@ -214,6 +214,21 @@ def test_the_key_sees_the_rows_of_its_own_paper_and_the_overview_those_of_all(
     assert seen(toy / "data" / "sources.csv", "1", "2") == set(names)
 
 
+def test_columns_that_change_no_output_run_nothing_again(toy: Path) -> None:
+    notebook(toy / "notebooks" / "00_overview.ipynb", BODY)
+    table = "id,paper,quote,sentence,sent\none.a,one,said,1,no\n"
+    names = ("quick", "00_overview")
+    files.write_text(toy / "data" / "papers.csv", "id,notebook,answer\none,quick,\n")
+    published = toy / "data" / "published.csv"
+    published.write_text(table)
+    before = [key(name) for name in names]
+    published.write_text(table.replace("no", "yes").replace("said", "told"))
+    files.write_text(toy / "data" / "papers.csv", "id,notebook,answer\none,quick,x\n")
+    assert [key(name) for name in names] == before
+    published.write_text(table.replace("1", "2"))
+    assert {key(name) for name in names}.isdisjoint(before)
+
+
 def test_the_overview_follows_the_others_results_but_not_their_seconds(
     toy: Path,
 ) -> None:
