@@ -221,19 +221,18 @@ def report(results: Path | None) -> Output:
     from dpsim import ledger  # imported here because a run does not need pandas
 
     table = ledger.report(results)
-    columns = ["published", "limit", "reproduced", "standard_error", "shown"]
-    shown = table[columns].rename(columns={"shown": "verdict"})
-    bad = table.index[~table["ok"]]
-    listed = f": {', '.join(bad)}" if len(bad) else ""
-    lines = [
-        shown.to_string(float_format="{:.5g}".format, na_rep="", index_names=False),
-        f"{len(table)} rows, {len(bad)} not in order{listed}",
-    ]
     ours = ledger.report_findings(results)
-    broken = ours.index[~ours["ok"]]
-    lines.append(f"{len(ours)} findings of our own, {len(broken)} not in order")
-    lines += [f"{id}: {ours.loc[id, 'ground']}" for id in broken]
-    failed = len(bad) + len(broken)
+    width = shutil.get_terminal_size((120, 24)).columns
+    judged = int((table["inputs"] != "none").sum())
+    bad = [*table.index[~table["ok"]], *ours.index[~ours["ok"]]]
+    lines = [ledger.text(table, width)] if len(table) else []
+    lines.append(
+        f"\n{len(table)} rows ({judged} claims, which are judged, and "
+        f"{len(table) - judged} numbers that are only shown) and {len(ours)} findings "
+        f"of our own, {len(bad)} not in order"
+    )
+    verdicts = {**table["shown"], **ours["ground"]}
+    lines += [f"{id}: {verdicts[id]}" for id in bad]
     if results is not None:
         used = ledger.parameters(results)
         if used:
@@ -241,15 +240,17 @@ def report(results: Path | None) -> Output:
             lines.append(f"run with {', '.join(told)}; all other parameters as usual")
         elif used is not None:
             lines.append("run with default parameters")
-        return lines, int(failed > 0)
+        return lines, int(len(bad) > 0)
     missing = _missing_pictures()
     lines += [
         f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
         for path in missing
     ]
     text = ledger.report_page(table, ours)
-    files.write_text(paths.figures() / "REPORT.md", text)
-    return lines, int(failed + len(missing) > 0)
+    path = paths.figures() / "REPORT.md"
+    files.write_text(path, text)
+    lines.append(f"the whole report, with all reasons: {os.path.relpath(path)}")
+    return lines, int(len(bad) + len(missing) > 0)
 
 
 SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'

@@ -150,6 +150,14 @@ def test_the_report_fails_on_a_finding_and_shows_each_with_an_anchor(toy: Path) 
 EMPTY = dict.fromkeys(("relation", "limit", "expected"), "")
 
 
+def test_a_row_of_a_run_without_a_line_in_the_tables_is_named(toy: Path) -> None:
+    write(toy, {})
+    record(toy, [0.9] * 20)
+    write(toy, {"id": "taxis.other"})
+    with pytest.raises(ValueError, match=r"findings\.csv has: taxis\.noise"):
+        ledger.report_findings()
+
+
 def test_ledger_md_explains_every_column_and_word() -> None:
     text = (rows_of.paths.data() / "LEDGER.md").read_text(encoding="utf-8")
     ours = text[text.index("## Our own findings") :]

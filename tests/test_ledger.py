@@ -719,9 +719,20 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
     assert "fig2_lost.png is missing" in shown.output
 
 
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_report_fits_the_terminal_and_says_what_the_paper_says(width: int) -> None:
+    table = ledger.report()
+    text = ledger.text(table, width)
+    assert max(map(len, text.splitlines())) <= width
+    line = next(x for x in text.splitlines() if x.startswith("fig1.kl_max "))
+    assert ": 0.103" in line and "0.1024" in line and "agrees" in line
+    assert ("agrees: value" in line) == (width >= 100)
+    assert len(text.splitlines()) == len(table) + 2 * len(ledger.papers())
+
+
 def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) -> None:
     folder = toy / "build" / "runs" / "matrix_dirichlet" / "0123456789abcdef"
-    runner = CliRunner()
+    runner = CliRunner(env={"COLUMNS": "140"})
     results(folder, {"fallin2023.eps.k9": 1.1, "fallin2023.theorem3": 0.5})
     (folder / "manifest.json").write_text(
         json.dumps({"parameters": {"seed": 8, "b": 0.01}})
@@ -730,7 +741,7 @@ def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) ->
     assert shown.exit_code == 0, shown.output
     assert (
         "with seed = 8, b = 0.01" in shown.output
-        and "2 rows, 0 not in order" in shown.output
+        and "2 rows (2 claims, which are judged" in shown.output
     )
     assert (
         "agrees: bound" in shown.output

@@ -88,8 +88,10 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the root of a project with one quick notebook, `quick`."""
     for folder in ("notebooks", "data", "figures"):
         (tmp_path / folder).mkdir()
-    for table in ("papers.csv", "published.csv", "findings.csv"):
+    for table in ("papers.csv", "published.csv"):
         shutil.copy(ROOT / "data" / table, tmp_path / "data")
+    findings = (ROOT / "data" / "findings.csv").read_text(encoding="utf-8")
+    (tmp_path / "data" / "findings.csv").write_text(f"{findings.splitlines()[0]}\n")
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))

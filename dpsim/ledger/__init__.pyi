@@ -20,6 +20,7 @@ from .display import (
     by_paper as by_paper,
     markdown as markdown,
     site_anchor as site_anchor,
+    text as text,
 )
 from .pages import (
     about_letters as about_letters,

@@ -185,6 +185,54 @@ def site_anchor(heading: str) -> str:
     return re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
+def text(table: pd.DataFrame, width: int) -> str:
+    """Return the rows as lines of text: for each paper, the name of each row, what the
+    paper says, what we find, and the verdict.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `report` returns it.
+    width : int
+        The number of columns of the terminal. What the paper says is shortened to fit,
+        and below 100 columns the verdict stands without the kind of claim.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> max(map(len, ledger.text(ledger.report(), 80).splitlines())) <= 80
+    True
+    """
+    wide = width >= 100
+    verdicts = table["shown" if wide else "verdict"]
+    finds = {row.Index: _finds(row) for row in table.itertuples()}
+    if not wide:
+        finds = {id: found.partition(" ±")[0] for id, found in finds.items()}
+    names = table.index.str.partition(".").get_level_values(2)
+    first, third = (max(map(len, column)) for column in (names, finds.values()))
+    second = max(width - first - third - verdicts.str.len().max() - 6, 12)
+    form = f"{{:{first}}}  {{:{second}}}  {{:>{third}}}  {{}}"
+    lines = []
+    for paper, part in table.groupby("paper", sort=False):
+        lines += ["", papers().loc[paper, "reference"][:width]]
+        for row in part.itertuples():
+            says = _shortened(row, second)
+            name = row.Index.partition(".")[2]
+            lines.append(form.format(name, says, finds[row.Index], verdicts[row.Index]))
+    return "\n".join(lines)
+
+
+def _shortened(row: Any, width: int) -> str:
+    """Return what the paper says with a quantity that is shortened to fit a width."""
+    number = _number(row).replace("at most", "≤").replace("at least", "≥")
+    number = f": {number}" if number else ""
+    kept = width - len(number)
+    quantity = row.quantity
+    if len(quantity) > kept:
+        quantity = f"{quantity[: max(kept - 1, 0)]}…"
+    return f"{quantity}{number}"
+
+
 def anchor(heading: str) -> str:
     """Return the URL fragment of a heading in Jupyter, for example
     "Exact-epsilon:-Figure-5"."""
@@ -250,8 +298,14 @@ def _line(rows: list[Any]) -> list[str]:
 
 
 def _says(row: Any) -> str:
-    """Return what the paper says: the quantity with the published number, with the
-    limit of a statement or, for a slip, with the correct value."""
+    """Return what the paper says: the quantity, and the number that it reports."""
+    said = _number(row)
+    return f"{row.quantity}: {said}" if said else str(row.quantity)
+
+
+def _number(row: Any) -> str:
+    """Return the published number, the limit of a statement or, for a slip, the correct
+    value."""
     said = row.printed
     if row.claim == "bound":
         said = f"{row.relation} {row.printed}"
@@ -260,7 +314,7 @@ def _says(row: Any) -> str:
     if row.claim == "statement" and row.relation:
         relation = row.relation.removeprefix("equal to")
         said = f"{relation} {Found(row.limit)}".lstrip()
-    return f"{row.quantity}: {said} {row.unit}".rstrip() if said else str(row.quantity)
+    return f"{said} {row.unit}".rstrip() if said else ""
 
 
 def _finds(row: Any) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from typing import Any
 
 import pandas as pd
 
-from dpsim import paths
+from dpsim import notebook, paths
 from dpsim.ledger.display import LEGEND, by_paper, markdown
 from dpsim.ledger.rows import Found, papers
 from dpsim.ledger.tables import markdown_table
@@ -235,11 +234,10 @@ def _whose(name: str) -> str:
 
 def _paragraphs(name: str) -> list[str]:
     """Return the paragraphs of a notebook's Markdown cells."""
-    path = paths.notebooks() / f"{name}.ipynb"
-    if not path.is_file():
+    if name not in paths.notebook_names():
         return []
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] != "code"]
+    cells = notebook.load(name).cells
+    texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
     return [part for text in texts for part in text.split("\n\n")]
 
 
