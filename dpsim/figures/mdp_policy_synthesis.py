@@ -3,14 +3,12 @@ the model of four startups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from dpsim.checks import Array
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
@@ -136,10 +134,10 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     Parameters
     ----------
     table : DataFrame
-        The columns are k, epsilon, low and high (the ends of a bin), true and neighbour
-        (the probability that the draw is in the bin, for the true probability and for
-        its neighbour), true_runs and neighbour_runs (the probability that the plan runs
-        the machine).
+        The columns are k, low and high (the ends of a bin), true and neighbour (the
+        probability that the draw is in the bin, for the true probability and for its
+        neighbour), true_runs and neighbour_runs (the probability that the plan runs the
+        machine).
     run_if : float, the end of a bin
         The plan runs the machine if the draw is larger.
     k : float, the initial value of the slider
@@ -179,12 +177,12 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
         "(1 - datum.neighbour_runs) / (1 - datum.true_runs))"
     )
     says = (
-        "'k = ' + datum.k + ': ε = ' + format(ceil(100 * datum.epsilon) / 100, '.2f')"
-        f" + ' for the draw, ' + format(ceil(100 * log({odds})) / 100, '.2f')"
-        " + ' for the plan, which is right in ' + format(100 * datum.true_runs, '.0f')"
+        "'k = ' + datum.k + ': the exact ε of the action is '"
+        f" + format(ceil(100 * log({odds})) / 100, '.2f')"
+        " + '; the plan is right in ' + format(100 * datum.true_runs, '.0f')"
         " + '% of the draws.'"
     )
-    told = note(says, ["k", "epsilon", "true_runs", "neighbour_runs"], x=0, y=-10)
+    told = note(says, ["k", "true_runs", "neighbour_runs"], x=0, y=-10)
     here = {"filter": "abs(datum.k - chosen) < 1e-6"}
     first = {"filter": "datum.low == 0"}
     last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
@@ -238,16 +236,8 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     return Moving(spec, alt)
 
 
-def draw_startups(
-    ax: Any,
-    prices: Array,
-    closing: Array,
-    chances: Array,
-    terminal: Mapping[str, float],
-) -> None:
-    """Draw the model of four startups as boxes and arrows.
-
-    The arrows lead from the search to the startups, and on to success and failure.
+def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array) -> None:
+    """Draw what may happen to each of four startups in one stage, as stacked bars.
 
     Parameters
     ----------
@@ -257,78 +247,38 @@ def draw_startups(
     chances : ndarray, shape (4, 2, 2)
         For each startup, the probabilities of success and failure in a stage if it is
         held and if it is invested in.
-    terminal : mapping, the terminal value of each state
     """
-    boxes = {}
-    for name, x, y in (
-        ("search", -0.2, 0.0),
-        ("success", 9.6, 1.9),
-        ("failure", 9.6, -1.9),
-    ):
-        boxes[name] = _box(ax, x, y, f"{name}\nworth {terminal[name]:g}")
-    for i, (price, closes, (held, invested)) in enumerate(
-        zip(prices, closing, chances)
-    ):
-        name = f"startup {i + 1}"
-        y = 3.6 - 2.4 * i
-        lines = (
-            f"{name}, worth {terminal[name]:g}",
-            f"held: success {held[0]:.2f}, failure {held[1]:.2f}",
-            f"invested in: success {invested[0]:.2f}, failure {invested[1]:.2f}",
-        )
-        box = _box(ax, 5.6, y, "\n".join(lines))
-        level = 0.8 - 0.2 * i
-        _join(ax, boxes["search"], box, level, 0.5, PAPER, "-")
-        _join(ax, box, boxes["success"], 0.65, level, OTHER, "-")
-        _join(ax, box, boxes["failure"], 0.35, level, OURS, "--")
-        ax.text(
-            2.25,
-            y / 2 + 0.45 - 0.17 * i,
-            f"price {price:g}, closes {closes:g}",
-            fontsize=SMALL,
-            ha="center",
-            va="bottom",
-            color=PAPER,
-            rotation=np.degrees(np.arctan2(0.93 * y, 3.8)),
-            rotation_mode="anchor",
-            transform_rotates_text=True,
-        )
-    ax.set(xlim=(-0.8, 10.3), ylim=(-4.6, 4.6))
-    ax.set_axis_off()
-    mark_source(
-        ax.figure,
-        "A stand-in: our copy of the paper does not list the numbers of its model.",
+    stays = 1 - chances.sum(axis=-1)
+    shares = np.stack([chances[..., 0], stays, chances[..., 1]], axis=-1)
+    looks = (
+        ("success", OTHER, "w"),
+        ("no change", "0.85", "k"),
+        ("failure", OURS, "w"),
     )
-
-
-def _box(ax: Any, x: float, y: float, words: str) -> Text:
-    """Write a text in a box with rounded corners."""
-    shape = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": "0.3"}
-    return ax.text(
-        x, y, words, ha="center", va="center", fontsize=SMALL, bbox=shape, zorder=3
-    )
-
-
-def _join(
-    ax: Any, start: Text, end: Text, out: float, into: float, colour: str, dashes: str
-) -> None:
-    """Draw an arrow from the right side of a box to the left side of another one.
-
-    It begins and ends at the relative heights `out` and `into`.
-    """
-    ax.annotate(
-        "",
-        (0.0, into),
-        (1.0, out),
-        xycoords=end.get_bbox_patch(),
-        textcoords=start.get_bbox_patch(),
-        arrowprops={
-            "arrowstyle": "->",
-            "color": colour,
-            "ls": dashes,
-            "lw": 0.8,
-            "shrinkA": 0,
-            "shrinkB": 1,
-        },
-        zorder=4,  # above the boxes, which must be placed first
-    )
+    for i, action in np.ndindex(4, 2):
+        y = 2.7 * i + action
+        left = 0.0
+        for share, (label, colour, ink) in zip(shares[i, action], looks):
+            named = label if i == action == 0 else None
+            ax.barh(y, share, 0.85, left, color=colour, edgecolor="w", label=named)
+            ax.text(
+                left + share / 2,
+                y,
+                f"{share:.2f}",
+                color=ink,
+                fontsize=SMALL,
+                ha="center",
+                va="center",
+            )
+            left += share
+    words = []
+    for i, (price, closes) in enumerate(zip(prices, closing), 1):
+        held = f"startup {i} (price {price:g}, closes {closes:g}), held"
+        words += [held, "invested in"]
+    ax.set_yticks([2.7 * i + j for i, j in np.ndindex(4, 2)], words)
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 1), xlabel="probability in one stage")
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.figure.legend(loc="outside upper right", ncols=3)
+    mark_source(ax.figure, "A stand-in: we have not seen the numbers of the paper.")
