@@ -36,21 +36,18 @@ MISSING = "This picture is missing from our copy of the slides, and is plotted f
 """What figures say in place of a source."""
 
 
-def walk_chart(
-    table: pd.DataFrame, laws: Sequence[str], t: float, sensitivity: float
-) -> Moving:
+def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float) -> Moving:
     """Return a chart of two walks from neighbouring histograms, with a slider for k.
 
     Parameters
     ----------
     table : DataFrame
         The columns are t, k (the number of steps), z (a histogram), those named in
-        laws, odds (the largest factor by which a release changes the odds, or 0 if
-        there is none), and delta (at epsilon 2 s / t).
+        laws, and odds (the largest factor by which a release changes the odds, or 0 if
+        there is none).
     laws : sequence of str
         The two columns with the probabilities of z, one for each start.
     t : float, the temperature that is selected initially
-    sensitivity : float, s
     """
     law = encode("law", "nominal")
     colours = {"domain": list(laws), "range": [PAPER, OTHER]}
@@ -74,13 +71,9 @@ def walk_chart(
         },
     }
     told = (
-        "'after ' + datum.k + ' steps at t = ' + datum.t + ', x and y only: ' + "
+        "'after ' + datum.k + ' steps at t = ' + datum.t + ': ' + "
         "(datum.odds > 0 ? 'a release changes the odds by a factor of at most ' + "
         "format(datum.odds, '.3~r') : 'some releases prove that the truth is x, or y')"
-    )
-    cost = (
-        "'for all neighbours: δ = ' + format(datum.delta, '.2~g') + "
-        f"' at ε = 2s/t = ' + format({2 * sensitivity:g} / datum.t, '.3~r')"
     )
     last = int(table["k"].max())
     spec = {
@@ -92,8 +85,7 @@ def walk_chart(
         "transform": [{"filter": "datum.k == k && datum.t == t"}],
         "layer": [
             bars,
-            note(told, ["k", "t"], ["odds"], x=0, y=-28),
-            note(cost, ["t"], ["delta"], x=0, y=-11),
+            note(told, ["k", "t"], ["odds"], x=0, y=-11),
         ],
         "width": 520,
         "height": 170,

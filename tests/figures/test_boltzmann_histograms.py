@@ -18,18 +18,18 @@ from dpsim.figures import (
 LAWS = ["from x", "from y"]
 
 
-def test_the_chart_of_walks_holds_its_table_and_the_promise(held):
+def test_the_chart_of_walks_holds_its_table_and_the_odds(held):
     rows = [
-        (t, k, z, 0.5, 0.5, 2.0, 0.1)
+        (t, k, z, 0.5, 0.5, 2.0)
         for t, k, z in itertools.product((1.0, 10.0), (0, 1), ("(1, 0)", "(0, 1)"))
     ]
-    table = pd.DataFrame(rows, columns=["t", "k", "z", *LAWS, "odds", "delta"])
-    moving = walk_chart(table, LAWS, 10.0, sensitivity=6)
+    table = pd.DataFrame(rows, columns=["t", "k", "z", *LAWS, "odds"])
+    moving = walk_chart(table, LAWS, 10.0)
     pd.testing.assert_frame_equal(held(moving), table, check_dtype=False)
     steps, warm = moving.spec["params"]
     assert steps["value"] == 1 and warm["value"] == 10.0
     assert warm["bind"]["options"] == [1.0, 10.0]
-    assert "12 / datum.t" in str(moving.spec["layer"][2])
+    assert "datum.odds" in str(moving.spec["layer"][1])
 
 
 def test_one_person_leaves_the_largest_bin_for_the_smallest():
