@@ -49,6 +49,7 @@ from .dirichlet import (
     beta_densities as beta_densities,
 )
 from .matrix_dirichlet import (
+    draw_traffic as draw_traffic,
     draw_walks as draw_walks,
     stationary_errors as stationary_errors,
 )

@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of the notebook `matrix_dirichlet` (Fallin et al. 2023)."""
+"""The maps and Figure 2 of the notebook `matrix_dirichlet` (Fallin et al. 2023)."""
 
 from __future__ import annotations
 
@@ -7,26 +7,72 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.house_style import (
+    OURS,
     PAPER,
     PUBLISHED,
+    SMALL,
     TRUE,
     mark_published,
     mark_source,
     shorten,
     size,
 )
-from dpsim.figures.maps import draw_network, draw_walk, name_segments, scale_bar
+from dpsim.figures.maps import (
+    draw_network,
+    draw_walk,
+    name_segments,
+    scale_bar,
+    segment_ends,
+)
 
 FIRST, LAST = 0.5, 9.0
 """The ends of the axis of epsilon in the paper's Figure 2."""
 
 MARGIN = 260.0
 """The distance, in metres, from the walks to the edge of a map in Figure 1."""
+
+
+WIDEST = 12.0
+"""The width, in points, of the street with the most traffic."""
+
+
+def draw_traffic(roads: RoadChain, flows: pd.DataFrame, source: str) -> Figure:
+    """Return a map of the traffic, and maps of the errors of its predictions.
+
+    Parameters
+    ----------
+    roads : RoadChain
+    flows : DataFrame, with a row for each street
+        The columns are shares of the traffic, the true ones first. On the map of each
+        other column, a street is as wide as the difference from the true share.
+    source : str, the source of the data
+    """
+    shares = shorten(flows)
+    true = shares.iloc[:, 0]
+    ends = list(segment_ends(roads))
+    fig, axes = plt.subplots(1, shares.shape[1], figsize=size(2, 2.2))
+    for ax, (name, share) in zip(axes, shares.items()):
+        error = share - true
+        wide, colours = share, np.full(len(share), TRUE)
+        if name != true.name:
+            wide, colours = error.abs(), np.where(error > 0, OURS, PAPER)
+        ax.add_collection(LineCollection(ends, linewidths=0.8, colors="0.75"))
+        widths = WIDEST * wide / true.max()
+        ax.add_collection(LineCollection(ends, linewidths=widths, colors=colours))
+        ax.set_title(name.replace(", ", ",\n"), fontsize=SMALL)
+        ax.set_aspect("equal")
+        ax.margins(0.08)
+        ax.autoscale_view()
+        ax.set_axis_off()
+    scale_bar(axes[0], 500)
+    mark_source(fig, source)
+    return fig
 
 
 def draw_walks(roads: RoadChain, walks: pd.DataFrame, source: str) -> Figure:

@@ -169,3 +169,21 @@ def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the
         )
     assert [text.get_text() for ax in maps for text in ax.texts].count("0.5 km") == 1
     plt.close(figure)
+
+
+def test_a_map_of_errors_shows_what_is_predicted_too_much_and_too_little() -> None:
+    roads = datasets.load_gainesville(core=True)
+    n = len(roads.segments)
+    true = np.full(n, 1 / n)
+    private = true.copy()
+    private[:2] += [0.02, -0.01]
+    flows = pd.DataFrame({"true": true, "k = 10, wrong": private})
+    figure = figures.draw_traffic(roads, flows, "stand-in")
+    whole, errors = (ax.collections[1] for ax in figure.axes)
+    assert np.ptp(whole.get_linewidths()) == 0
+    widths = np.array(errors.get_linewidths())
+    assert widths[0] == pytest.approx(2 * widths[1], rel=1e-4)
+    assert widths[2:].max() == 0
+    colours = plt.matplotlib.colors.to_rgba_array([figures.OURS, figures.PAPER])
+    assert (errors.get_colors()[:2] == colours).all()
+    plt.close(figure)
