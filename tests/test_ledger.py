@@ -680,9 +680,9 @@ def test_the_report_leads_from_each_row_to_its_section_of_a_declared_site_and_el
     )
 
 
-def results(folder: Path, values: dict[str, float]) -> None:
+def results(folder: Path, values: dict[str, float], **columns: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    recorded(values).to_json(
+    recorded(values).assign(**columns).to_json(
         folder / "results.json", orient="index", double_precision=15
     )
 
@@ -703,11 +703,11 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
     assert table.loc["fleischer2024.invariant", "verdict"] == "not recorded"
     runner = CliRunner()
     assert runner.invoke(main, ["report"]).exit_code == 1
-    for paper, rows in ledger.published().dropna(subset="expected").groupby("paper"):
-        results(
-            toy / "figures" / ledger.papers().loc[paper, "notebook"],
-            rows["expected"].to_dict(),
-        )
+    claims = ledger.published()
+    claims["notebook"] = claims["paper"].map(ledger.papers()["notebook"])
+    expected = pd.concat([claims, ledger.findings()]).dropna(subset="expected")
+    for name, rows in expected.groupby("notebook"):
+        results(toy / "figures" / name, rows["expected"].to_dict(), tried=20)
     shown = runner.invoke(main, ["report"])
     assert shown.exit_code == 0, shown.output
     assert "316251" in (toy / "figures" / "REPORT.md").read_text()

@@ -54,6 +54,7 @@ from .matrix_dirichlet import (
     stationary_errors as stationary_errors,
 )
 from .data_driven_markov import (
+    draw_two_cities as draw_two_cities,
     draw_grades as draw_grades,
     draw_stationary as draw_stationary,
     draw_sampled_delta as draw_sampled_delta,

@@ -1,11 +1,15 @@
-"""Figures 1, 3 and 4 of the notebook `data_driven_markov` (Benvenuti et al. 2026)."""
+"""The figures of the notebook `data_driven_markov` (Benvenuti et al. 2026)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from dpsim.figures.house_style import (
     OURS,
@@ -16,9 +20,33 @@ from dpsim.figures.house_style import (
     mark_source,
     size,
 )
+from dpsim.figures.maps import PER_CENT, choropleth, zone_shapes
 
 
-def draw_grades(values: pd.DataFrame, source: str) -> Figure:
+def draw_two_cities(zones: Any, changes: pd.DataFrame, group: ArrayLike) -> Figure:
+    """Return the thumbnail: two maps of how much each share of the taxis changes.
+
+    Parameters
+    ----------
+    zones : GeoDataFrame, from `datasets.load_taxi_zones`
+    changes : DataFrame, shape (2, m)
+        The relative change of the share of each group of zones, by Dirichlet draws in
+        the first row and by noisy counts in the second.
+    group : array_like of int, the group 0..m-1 of each zone
+    """
+    fig, axes = plt.subplots(2, 1, figsize=(3.5, 2.4), layout="constrained")
+    shapes = zone_shapes(zones, group)
+    lying = shapes.rotate(-90, origin=(0, 0))
+    colours = Normalize(-PER_CENT / 2, PER_CENT / 2)
+    names = "random rows", "noisy counts"
+    for ax, name, change in zip(axes, names, changes.to_numpy()):
+        outlines = choropleth(ax, lying, 100 * change, colours, "PuOr_r")
+        outlines.set(edgecolor="0.3", linewidth=0.6)
+        ax.set_title(name, fontsize=15)
+    return fig
+
+
+def draw_grades(values: pd.DataFrame, source: str, published: pd.Series) -> Figure:
     """Return Figure 1: the divergence of private grades, and the promised delta.
 
     Parameters
@@ -27,7 +55,14 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
         The columns are epsilon, delta_upper, kl_theorem2, kl_corollary1, kl_empirical
         and kl_standard_error.
     source : str, the source of the data
+    published : Series, the numbers of the paper by the ids of their rows
     """
+    epsilon, divergence, delta, later = published[
+        [
+            f"benvenuti2026.fig1.{id}"
+            for id in ("eps_min", "kl_max", "delta_min", "delta_331")
+        ]
+    ]
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.9))
     x = values["epsilon"]
     mean = values["kl_empirical"]
@@ -37,7 +72,8 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
     left.plot(x, values["kl_theorem2"], color=OURS, label="Theorem 2 (exact)")
     left.plot(x, mean, ".", ms=3, color=PAPER, label="mean of releases")
     draw_band(left, x, mean, values["kl_standard_error"], PAPER)
-    mark_published(left, 2.255, 0.103, "(2.255, 0.103)", offset=(30, 22))
+    label = f"({epsilon:g}, {divergence:g})"
+    mark_published(left, epsilon, divergence, label, offset=(30, 22))
     left.set(xlabel=r"promised $\epsilon$", ylim=(0, None))
     left.set_ylabel(r"$\mathbb{E}\,\mathcal{K}(C\,\|\,\tilde C)$ (nats)")
     left.legend()
@@ -45,15 +81,15 @@ def draw_grades(values: pd.DataFrame, source: str) -> Figure:
     right.plot(
         near["epsilon"], near["delta_upper"], "--", color=PAPER, label="Theorem 1"
     )
-    mark_published(right, 2.255, 0.0026, "0.0026", offset=(8, 2))
-    mark_published(right, 3.31, 1.3e-4, r"$1.3\times10^{-4}$", offset=(8, 2))
+    mark_published(right, epsilon, delta, f"{delta:g}", offset=(8, 2))
+    mark_published(right, 3.31, later, f"{later:g}", offset=(8, 2))
     right.set(xlabel=r"promised $\epsilon$", ylabel=r"promised $\delta$", yscale="log")
     right.legend()
     mark_source(fig, source)
     return fig
 
 
-def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
+def draw_stationary(table: pd.DataFrame, source: str, published: pd.Series) -> Figure:
     """Return Figure 3: the error of the stationary distribution, and Theorem 4's bound.
 
     Parameters
@@ -61,7 +97,9 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
     table : DataFrame, sorted by epsilon
         The columns are epsilon, tv_mean, tv_standard_error and tv_theorem4.
     source : str, the source of the data
+    published : Series, the numbers of the paper by the ids of their rows
     """
+    smallest, error = published[["benvenuti2026.table1.40", "benvenuti2026.fig3.tv"]]
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 2.7))
     epsilon = table["epsilon"]
     mean = table["tv_mean"]
@@ -70,7 +108,8 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
         ax.plot(epsilon, mean, color=PAPER)
         ax.set(xlabel=r"promised $\epsilon$", ylabel=label)
     draw_band(left, epsilon, mean, table["tv_standard_error"], PAPER)
-    mark_published(left, 3.73, 0.017, "(3.73, 0.017)", offset=(18, 10))
+    point = f"({smallest:g}, {error:g})"
+    mark_published(left, smallest, error, point, offset=(18, 10))
     left.set_ylim(min(0.01, 0.97 * mean.min()), max(0.0185, 1.03 * mean.max()))
     right.plot(epsilon, table["tv_theorem4"], "--", color=PAPER)
     x, low, high = table.loc[len(table) // 2, ["epsilon", "tv_mean", "tv_theorem4"]]
@@ -86,7 +125,9 @@ def draw_stationary(table: pd.DataFrame, source: str) -> Figure:
     return fig
 
 
-def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
+def draw_sampled_delta(
+    table: pd.DataFrame, names: dict[str, str], published: pd.Series
+) -> Figure:
     """Return Figure 4: the relative error of a sampled delta.
 
     Parameters
@@ -94,7 +135,9 @@ def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
     table : DataFrame
         The columns are delta, draws, error_mean, error_standard_error and error_exact.
     names : dict, the words of the legend for each of the two values of delta
+    published : Series, the numbers of the paper by the ids of their rows
     """
+    limit = published["benvenuti2026.fig4.err"]
     fig, ax = plt.subplots(figsize=size(2, 2.9))
     styles = ("o", "-", PAPER), ("s", "--", "0.35")
     for (delta, name), (marker, dashes, colour) in zip(names.items(), styles):
@@ -115,8 +158,8 @@ def draw_sampled_delta(table: pd.DataFrame, names: dict[str, str]) -> Figure:
             color=OURS,
             label=f"exact, δ = {name}",
         )
-    ax.axhline(0.01, color=PUBLISHED, lw=0.8)
-    ax.text(110, 0.0092, "published: below this at $10^6$", va="top", color="0.3")
+    ax.axhline(limit, color=PUBLISHED, lw=0.8)
+    ax.text(110, 0.92 * limit, "published: below this at $10^6$", va="top", color="0.3")
     ax.set(
         xscale="log", yscale="log", xlabel="draws at each point, $M$", ylim=(0.003, 20)
     )

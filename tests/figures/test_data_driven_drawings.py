@@ -5,7 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import figures
+from dpsim import figures, ledger
+
+PUBLISHED = ledger.published("benvenuti2026")["published"]
 
 
 def labels(ax):
@@ -19,7 +21,9 @@ def test_the_grades_show_bound_exact_value_and_mean_and_delta_only_near_the_smal
     values = values.assign(
         kl_corollary1=0.3, kl_theorem2=0.2, kl_empirical=[0.21, 0.2, 0.19]
     )
-    figure = figures.draw_grades(values.assign(kl_standard_error=0.01), "a class")
+    figure = figures.draw_grades(
+        values.assign(kl_standard_error=0.01), "a class", PUBLISHED
+    )
     left, right = figure.axes
     lines = [line.get_ydata().tolist() for line in left.lines[:3]]
     assert lines == [[0.3] * 3, [0.2] * 3, [0.21, 0.2, 0.19]]
@@ -40,7 +44,7 @@ def test_the_grades_show_bound_exact_value_and_mean_and_delta_only_near_the_smal
 def test_the_stationary_error_has_a_band_of_two_standard_errors_and_the_ratio_to_the_bound():
     table = pd.DataFrame({"epsilon": [3.0, 6.0, 9.0], "tv_mean": [0.02, 0.015, 0.01]})
     table = table.assign(tv_standard_error=0.001, tv_theorem4=[0.9, 0.6, 0.5])
-    figure = figures.draw_stationary(table, "trips")
+    figure = figures.draw_stationary(table, "trips", PUBLISHED)
     left, right = figure.axes
     assert left.lines[0].get_ydata().tolist() == [0.02, 0.015, 0.01]
     band = left.collections[0].get_paths()[0].vertices[:, 1]
@@ -54,7 +58,9 @@ def test_the_sampled_delta_has_bars_and_an_exact_line_for_each_delta():
     rows = [(name, m, 0.1, 0.01, 0.09) for name in ("one", "two") for m in (100, 1000)]
     names = ["delta", "draws", "error_mean", "error_standard_error", "error_exact"]
     table = pd.DataFrame(rows, columns=names)
-    figure = figures.draw_sampled_delta(table, {"one": "0.002", "two": "0.02"})
+    figure = figures.draw_sampled_delta(
+        table, {"one": "0.002", "two": "0.02"}, PUBLISHED
+    )
     (ax,) = figure.axes
     for bars in ax.containers:
         ends = np.array([segment[:, 1] for segment in bars.lines[2][0].get_segments()])
