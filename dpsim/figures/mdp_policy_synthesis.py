@@ -77,7 +77,14 @@ def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
         true and pessimistic.
     label : str, the label of the values
     """
-    _draw_means(ax, table, "optimistic", "--", "the paper's bounds", bars="#7FB8D8")
+    _draw_means(
+        ax,
+        table,
+        "optimistic",
+        "--",
+        "bounds, our reading",
+        bars="#7FB8D8",
+    )
     _draw_means(ax, table, "private", "-", "in the private model")
     _draw_means(ax, table, "true", "-", "in the true model", colour=TRUE)
     _draw_means(ax, table, "pessimistic", "--", bars="#7FB8D8")
