@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from dpsim import __version__, checks, files, notebook, paths, runner
 
@@ -55,13 +56,54 @@ class WithParameters(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line after splitting each NAME=VALUE that follows `-p` at
         its first equals sign. (Names contain no equals sign.)"""
+        ctx.meta[TYPED] = list(args)
         words: list[str] = []
         for word in args:
-            if words and words[-1] in ("-p", "--parameter"):
+            if words and words[-1] in GIVES:
                 words += word.split("=", 1)
             else:
                 words.append(word)
+        options = {name for option in self.params for name in option.opts}
+        for place, word in enumerate(words):
+            given = words[place + 1 : place + 3]
+            alone = len(given) < 2 or given[1] in options
+            if word in GIVES and alone and not ctx.resilient_parsing:
+                name = given[0] if given and given[0] not in options else "NAME"
+                raise ValueError(f"-p {name} needs a value, as in -p {name}=VALUE")
         return super().parse_args(ctx, words)
+
+
+GIVES = ("-p", "--parameter")
+"""The option that gives a parameter and its value."""
+
+TYPED = "words typed"
+"""The key below which a context keeps the words of the command line."""
+
+
+def _names_that_begin(
+    ctx: click.Context, argument: click.Parameter, begin: str
+) -> list[str]:
+    """Return the notebooks that the shell offers for the beginning of a name."""
+    return [name for name in paths.notebook_names() if name.startswith(begin)]
+
+
+def _parameters_that_begin(
+    ctx: click.Context, option: click.Parameter, begin: str
+) -> list[CompletionItem]:
+    """Return the parameters that the shell offers after `-p`, of the notebooks typed so
+    far or else of all."""
+    typed = ctx.meta[TYPED]
+    if typed[-1:] and typed[-1] not in GIVES:
+        return []
+    names = paths.notebook_names()
+    named = [name for name in names if name in typed]
+    found = {
+        one.name: CompletionItem(one.name, help=one.help)
+        for name in named or names
+        for one in notebook.load(name).parameters.values()
+        if one.name.startswith(begin) and one.name != "output"
+    }
+    return list(found.values())
 
 
 def _option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
@@ -84,13 +126,13 @@ def main() -> None:
 
 
 @main.command(cls=WithParameters)
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=_names_that_begin)
 @click.option(
-    "-p",
-    "--parameter",
+    *GIVES,
     nargs=2,
     multiple=True,
     metavar="NAME VALUE",
+    shell_complete=_parameters_that_begin,
     help="Change a parameter, also as NAME=VALUE; repeatable.",
 )
 @_option(

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +130,16 @@ def test_the_command_says_its_version_and_whose_it_is() -> None:
         and result.output
         == f"dpsim {dpsim.__version__} (the distribution dpsim-compendium)\n"
     )
+
+
+def test_damaged_data_end_with_exit_code_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notebooks").mkdir()
+    shutil.copytree(ROOT / "data", tmp_path / "data")
+    monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
+    assert CliRunner().invoke(main, ["data"]).exit_code == 0
+    with (tmp_path / "data" / "nyc" / "od_surrogate_2025-01.csv").open("a") as file:
+        file.write("\n")
+    damaged = CliRunner().invoke(main, ["data"])
+    assert damaged.exit_code == 1 and "intact" in damaged.output

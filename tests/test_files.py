@@ -93,3 +93,50 @@ def test_sha256_is_that_of_the_standard(tmp_path: Path) -> None:
     (tmp_path / "abc").write_bytes(b"abc")  # FIPS 180-2, appendix B.1
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert files.sha256(tmp_path / "abc") == digest
+
+
+MODES = {
+    "json": lambda path: files.write_json(path, {"a": 1}, owner_only=True),
+    "text": lambda path: files.write_text(path, "a", owner_only=True),
+    "csv": lambda path: files.write_csv(
+        path, pd.DataFrame({"a": [1]}), owner_only=True
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MODES)
+def test_what_only_the_owner_may_see_nobody_else_can_read(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"truth.{kind}"
+    path.write_text("for everybody")
+    path.chmod(0o644)
+    MODES[kind](path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("left", ["a file", "a link"])
+def test_a_partial_file_that_is_already_there_is_neither_followed_nor_used(
+    tmp_path: Path, left: str
+) -> None:
+    path = tmp_path / "truth.json"
+    partial = tmp_path / f".truth.json.{os.getpid()}.partial"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("theirs")
+    if left == "a file":
+        partial.write_text("left by a killed run")
+        partial.chmod(0o644)
+    else:
+        partial.symlink_to(elsewhere)
+    files.write_text(path, "mine", owner_only=True)
+    assert path.read_text() == "mine" and not path.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert elsewhere.read_text() == "theirs"
+
+
+def test_a_lock_follows_no_link(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.lock(tmp_path / "lock", os.O_CREAT | os.O_WRONLY)
+    assert not (tmp_path / "elsewhere").exists()

@@ -49,3 +49,11 @@ def test_uniform_draws_of_a_private_stream_are_never_one_and_follow_the_uniform_
     drawn = streams.private().random(100_000)
     assert drawn.min() >= 0.0 and drawn.max() < 1.0
     assert abs(drawn.mean() - 0.5) < 6 / np.sqrt(12 * 100_000)
+
+
+@pytest.mark.parametrize("setting", ["0", "-1", "", "many", "1.5"])
+def test_no_setting_leaves_a_process_without_threads(setting, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", setting)
+    assert streams.threads() == streams.cores() >= 1
+    found = streams.in_chunks(lambda size, rng: size, 3, 2, seed=1, name="a")
+    assert found == [2, 1]

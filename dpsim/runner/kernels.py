@@ -24,6 +24,10 @@ from traitlets.config import Config
 
 from dpsim import paths
 
+FEW_COLLECTIONS = "--IPKernelApp.exec_lines=__import__('gc').set_threshold(1_000_000)"
+"""An argument of the kernel. With Python's own threshold, a tenth of a run is spent
+looking for cycles."""
+
 MOST_OF_A_MESSAGE = 5_000
 """The largest number of characters reported of an error."""
 
@@ -40,8 +44,8 @@ class Kernel(AsyncKernelManager):  # type: ignore[misc]  # it has no type hints
     @property
     def kernel_spec(self) -> KernelSpec:
         """The command that starts the kernel."""
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f"]
-        return KernelSpec(argv=[*command, "{connection_file}"], language="python")
+        command = [sys.executable, "-m", "ipykernel_launcher", FEW_COLLECTIONS]
+        return KernelSpec(argv=[*command, "-f", "{connection_file}"], language="python")
 
     async def start_kernel(self, **options: Any) -> None:
         """Start the kernel's process, in a session of its own."""
@@ -99,14 +103,14 @@ def execute(
         error = execute_reply["content"]
         why = f"raised {error['ename']}: {error['evalue']}"[:MOST_OF_A_MESSAGE]
 
-    logging.getLogger("papermill").setLevel(logging.CRITICAL)
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)  # the runner tells it
     # papermill fills in parameters between braces
     path = str(notebook).replace("{", "{{").replace("}", "}}")
     with tempfile.TemporaryDirectory(prefix="dpsim-") as folder:
         settings = {
             "transport": "ipc",
             "connection_file": f"{folder}/kernel.json",
-            "environment": environment(threads),
+            "environment": environment(threads, folder),
         }
         try:
             papermill.execute_notebook(
@@ -155,16 +159,17 @@ LEFT_OUT = (
 other code, skip assertions, or make each process compile the libraries again."""
 
 
-def environment(threads: int) -> dict[str, str]:
+def environment(threads: int, folder: str) -> dict[str, str]:
     """Return the environment variables of a notebook, which make this package
-    importable and leave out the user's own settings."""
+    importable and leave out the user's own settings. The folder is for caches that can
+    be kept nowhere else."""
     package = Path(__file__).parents[1]
     settings = {
         name: value for name, value in os.environ.items() if name not in LEFT_OUT
     }
     path = [str(package.parent), os.environ.get("PYTHONPATH", "")]
     settings |= {
-        "IPYTHONDIR": str(paths.build() / "ipython"),  # no start-up files
+        "IPYTHONDIR": f"{folder}/ipython",  # no start-up files
         "MATPLOTLIBRC": os.devnull,
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYTHONHASHSEED": "0",
@@ -176,5 +181,6 @@ def environment(threads: int) -> dict[str, str]:
         "MKL_NUM_THREADS": "1",
     }
     if not os.access(package, os.W_OK):
-        settings.setdefault("NUMBA_CACHE_DIR", str(paths.build() / "numba"))
+        kept = paths.build() if os.access(paths.root(), os.W_OK) else Path(folder)
+        settings.setdefault("NUMBA_CACHE_DIR", str(kept / "numba"))
     return settings

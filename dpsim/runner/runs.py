@@ -12,6 +12,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -304,10 +305,12 @@ def _begin(ended: Connection, events: SimpleQueue[tuple[int, dict[str, Any]]]) -
     _events = events
 
     def leave(*_: object) -> None:
-        from dpsim.runner import kernels
+        try:
+            from dpsim.runner import kernels
 
-        kernels.kill_all()
-        os._exit(1)
+            kernels.kill_all()
+        finally:
+            os._exit(1)
 
     def watch() -> None:
         with suppress(EOFError, OSError):
@@ -317,6 +320,8 @@ def _begin(ended: Connection, events: SimpleQueue[tuple[int, dict[str, Any]]]) -
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, leave)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if ignored, none can be waited for
+    # jsonschema needs it for no notebook, and importing it takes more than a second
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
     threading.Thread(target=watch, daemon=True).start()
 
 
@@ -403,10 +408,12 @@ def _run(run: Run, force: bool, threads: int, tell: Callable[[Run], object]) -> 
         run.seconds = time.perf_counter() - start
         if run.message:
             kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            executed.chmod(0o600)  # it may show private data
-            shutil.move(executed, kept)
-            raise ValueError(f"{run.message} (see {kept})")
+            with suppress(OSError):  # the disk may be full
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                executed.chmod(0o600)  # it may show private data
+                shutil.move(executed, kept)
+                run.message += f" (see {kept})"
+            raise ValueError(run.message)
         key, after = fingerprint(source, run.parameters)
         if key != run.key or after != stamps:
             changed = sorted({name for name, _ in stamps.items() ^ after.items()})

@@ -16,6 +16,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from papermill.inspection import inspect_notebook
 from quick_runs import quick_value
@@ -189,8 +190,42 @@ def test_a_parameter_is_given_in_two_words_or_with_an_equals_sign(toy: Path) -> 
         assert result.exit_code == 0, result.output
         made.append(result.stdout.split()[-1])
     assert made[0] == made[1] and "unchanged" in result.stdout
-    short = CliRunner().invoke(main, ["run", "quick", "-p", "seed"])
-    assert short.exit_code == 2 and "requires 2 arguments" in short.output
+
+
+@pytest.mark.parametrize("words", [["-p", "seed"], ["-p", "seed", "--force"]])
+def test_a_parameter_without_a_value_is_refused_by_name(
+    toy: Path, words: list[str]
+) -> None:
+    """The value was --force, and the run took the outputs that there were."""
+    short = CliRunner().invoke(main, ["run", "quick", *words])
+    assert short.exit_code == 2
+    assert short.output == "dpsim: -p seed needs a value, as in -p seed=VALUE\n"
+    alone = CliRunner().invoke(main, ["run", "quick", "-p"])
+    assert alone.exit_code == 2 and "-p NAME needs a value" in alone.output
+    below = CliRunner().invoke(main, ["run", "quick", "-p", "seed", "-1"])
+    assert "seed must be an integer of at least 0, got -1" in below.output
+
+
+COMPLETED = [
+    (["run"], "qu", ["quick"]),
+    (["run"], "x", []),
+    (["run", "quick", "-p"], "s", ["scale", "seed"]),
+    (["run", "-p"], "o", ["other"]),
+    (["run", "quick", "-p"], "o", []),
+    (["run", "quick", "-p", "seed"], "", []),
+    (["run", "quick", "-p", "seed", "2", "-p"], "dr", ["draws"]),
+]
+
+
+@pytest.mark.parametrize("words, begin, names", COMPLETED)
+def test_the_shell_completes_notebooks_and_parameters(
+    toy: Path, words: list[str], begin: str, names: list[str]
+) -> None:
+    other = 'other: str = ""  # text\noutput: str = ""  # folder\n'
+    notebook(toy / "notebooks" / "more.ipynb", parameters=other)
+    complete = ShellComplete(main, {}, "dpsim", "_DPSIM_COMPLETE")
+    offered = complete.get_completions(words, begin)
+    assert [item.value for item in offered if item.type == "plain"] == names
 
 
 def test_no_runs_are_no_error_and_a_project_without_notebooks_is_told(
