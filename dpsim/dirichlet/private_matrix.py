@@ -106,9 +106,10 @@ def privatize(
     diameter of the set of projections, if that is smaller. Then the delta of a row is
     at most that of Beta(k eta + k s, k eta) against its mirror image. With `b`, this
     value is attained for rows with at least three possible entries. With `records`, it
-    is attained if, in addition, eta N is an integer. Otherwise it is an upper bound. If
-    all rows change, the rows are composed, which gives an upper bound within 1e-4 of
-    the exact delta.
+    is attained if, in addition, eta N is an integer. Otherwise it is an upper bound,
+    and so is epsilon where the largest k of the accounting has a smaller one. If all
+    rows change, the rows are composed, which gives an upper bound within 1e-4 of the
+    exact delta.
 
     *In the domain of Fallin et al.* (Definitions 1, 3 and 6) the entries of W_i are at
     least eta, and their sum is at most 1 - eta_bar. P is not projected onto this
@@ -183,7 +184,9 @@ def privatize(
             "each row is"
         )
     attained = protected is not None or entries.min() > 2
-    exact = together == 1 and records is None and attained
+    largest = accounting.dirichlet.PARAMETER_RANGE[1] / np.maximum(eta, shift)
+    reached = np.any(k < largest * (1.0 - INSIDE))
+    exact = together == 1 and records is None and attained and reached
     kind_of_bound = "exact" if exact else "a proven upper bound"
     promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
     statement = (

@@ -401,3 +401,16 @@ def test_only_what_is_attained_is_called_exact(entries, kind):
         np.full(entries, 1 / entries), 5.0, 0.01, support=True, eta=0.2, b=0.02
     )
     assert f"private, {kind};" in made.statement
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "kind"), [(2.0, "exact"), (2.1, "a proven upper bound")]
+)
+def test_what_the_largest_k_does_not_reach_is_called_a_bound(epsilon, kind):
+    """At the end of the range of k the exact epsilon is 2.053."""
+    made = dirichlet.privatize(
+        [0.2, 0.3, 0.5], epsilon, 1e-3, support=True, eta=0.1, b=1e-6
+    )
+    cost = accounting.exact_epsilon(1e-3, made.parameters["k"], shift=0.5e-6, eta=0.1)
+    assert cost == pytest.approx(min(epsilon, 2.0533), rel=1e-4)
+    assert f"private, {kind};" in made.statement
