@@ -19,7 +19,7 @@ env:  ## build .venv from the lock, when it is missing or the lock has changed
 	  && echo "building .venv from requirements.lock (a few minutes, once)" \
 	  && rm -rf .venv && $(PYTHON) -m venv .venv \
 	  && $(PIP) -r requirements.lock \
-	  && $(PIP) --no-build-isolation -e . \
+	  && $(PIP) --no-build-isolation --no-deps --config-settings editable_mode=compat -e . -e ./release \
 	  && cp requirements.lock .venv/requirements.lock; }
 	@cp -R tools/jupyter/. .venv  # with these, nbconvert's pages keep the alternative texts of pictures
 
@@ -41,6 +41,7 @@ test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." f
 
 types:
 	$(BIN)/mypy
+	$(BIN)/mypy -p release.tools
 	$(BIN)/lint-imports
 
 pytest:  # a worker a core, so a thread a worker
@@ -99,8 +100,8 @@ audit: test-env  ## draws against every privacy claim, closed forms against many
 	$(BIN)/python -m tools.verify.verdicts
 
 fuzz: test-env  ## new cases for every property; 10,000 of every public function; notebooks at the ends of their parameters (some hours)
-	$(BIN)/python -m pytest tests -m hypothesis --ignore tests/fuzz --hypothesis-profile=long -n auto
-	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py tests/fuzz/all_neighbours.py --hypothesis-profile=long -n auto --dist worksteal
+	$(BIN)/python -m pytest -m hypothesis --ignore tests/fuzz --hypothesis-profile=long -n auto
+	$(BIN)/python -m pytest tests/fuzz tests/fuzz/notebook_ends.py release/tests/all_neighbours.py --hypothesis-profile=long -n auto --dist worksteal
 
 faults: test-env  ## kill, fill the disk, damage data, on purpose, with runs of full size (half an hour)
 	$(BIN)/python tests/faults/faults.py --full
@@ -113,4 +114,4 @@ lock: env  ## make the locks and environment.yml anew from pyproject.toml (needs
 
 clean:  ## remove runs and caches (not .venv, not figures)
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find dpsim tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find dpsim release tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -17,6 +17,6 @@ published. A subpackage is imported when it is first used, so `import dpsim` is 
 
 from dpsim.faces import attach as _attach
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -11,10 +11,9 @@ from . import notebook as notebook
 from . import numerics as numerics
 from . import parameters as parameters
 from . import paths as paths
-from . import release as release
 from . import runner as runner
 from . import streams as streams
 from . import words as words
-from .release import load_release as load_release
+from .released import load_release as load_release
 
 __version__: str

@@ -1,4 +1,8 @@
-"""The commands `dpsim run`, `report`, `list`, `data`, `release` and `plan`."""
+"""The commands `dpsim run`, `report`, `list` and `data`.
+
+Other packages offer commands through entry points of the group `dpsim.commands`. They
+are loaded when they are used.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,44 @@ Output = tuple[Iterable[str], int]
 """The lines that a command prints when it ends, and its exit code."""
 
 
+OFFERED = {
+    "release": "Make a private Markov chain from events, counts or visits.",
+    "plan": "Predict the noise and the error of a release.",
+}
+"""The commands of dpsim_release. They are listed here so that help is fast."""
+
+
+class Offered(click.Command):
+    """A command of another package, which is loaded when the command is used."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the other package's command."""
+        from importlib import metadata  # slow, and only these commands need it
+
+        for entry in metadata.entry_points(group="dpsim.commands", name=str(self.name)):
+            command: click.Command = entry.load()
+            return command.make_context(info_name, args, parent, **extra)
+        raise ImportError(
+            f"`dpsim {self.name}` is in the package dpsim_release: run "
+            "`pip install -e release` in the clone"
+        )
+
+
 class Commands(click.Group):
     """A group of commands. An error that the user can correct is reported in one line
     without a traceback, and the exit code is then 2."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted([*super().list_commands(ctx), *OFFERED])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, or None."""
+        if cmd_name in OFFERED:
+            return Offered(cmd_name, help=OFFERED[cmd_name])
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> None:
         """Run a command, and print its output or its error message. Characters that the
@@ -106,7 +145,7 @@ def _parameters_that_begin(
     return list(found.values())
 
 
-def _option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
+def option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:
     """Return a decorator that adds an option. `words` contains the option's names and
     the name of its value, as in "-j --jobs N", and `told` is the help text."""
     *names, metavar = words.split()
@@ -135,19 +174,19 @@ def main() -> None:
     shell_complete=_parameters_that_begin,
     help="Change a parameter, also as NAME=VALUE; repeatable.",
 )
-@_option(
+@option(
     "-j --jobs N",
     "How many notebooks run at the same time (default: one per core).",
     type=int,
 )
 @click.option("--force", is_flag=True, help="Run even if nothing has changed.")
-@_option("--output DIR", "Write the results to DIR/<notebook>.")
-@_option(
+@option("--output DIR", "Write the results to DIR/<notebook>.")
+@option(
     "--grid NAME=VALUES",
     "Run a sweep over seed=0:100, zones=30,40,50 or, for lists, k=1,2/3,4; repeatable.",
     multiple=True,
 )
-@_option(
+@option(
     "--dask ADDRESS",
     "Run the sweep on the workers of a Dask scheduler (needs `make extras`).",
 )
@@ -247,7 +286,7 @@ def _is_live() -> bool:
 
 
 @main.command()
-@_option("--results DIR", "Judge the run in DIR.", type=click.Path(path_type=Path))
+@option("--results DIR", "Judge the run in DIR.", type=click.Path(path_type=Path))
 def report(results: Path | None) -> Output:
     """Print each number from the papers beside ours, with a verdict.
 
@@ -359,91 +398,6 @@ def fetch() -> Output:
         f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})",
         f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}",
     ], 0
-
-
-@main.command()
-@click.argument("files", nargs=-1, required=True)
-@_option("--origin COL", "Column of the state that an event leaves.")
-@_option("--destination COL", "Column of the state that an event enters.")
-@_option("--count COL", "Column with the number of events of a row.")
-@_option("--trajectory U,T,P", "For visits: columns of user, time and place.")
-@_option("--time-format FORM", "iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
-@_option("--max-gap TIME", "Longest time between two visits (30min, 2h).")
-@_option("--categories FILE", "The states, one in each line, known without the data.")
-@_option("--graph FILE", "Table of the possible pairs, instead of the states.")
-@_option("--pairs KIND", "With states: all (default) or private (frequent) pairs.")
-@_option("--unit COL", "Column that names a person, to protect whole persons.")
-@_option("--events M", "Largest number of events counted for a person.", type=int)
-@_option(
-    "--epsilon E",
-    "Epsilon of the release, above 0 (1 is a common choice).",
-    type=float,
-)
-@_option(
-    "--delta D", "Delta of the release, for private pairs (say 1e-6).", default=0.0
-)
-@_option("--output DIR", "New folder to publish; DIR_OWNER_ONLY is for you only.")
-@_option("--budget FILE", "Record of what these data have spent so far.")
-@_option("--limit E,D", "Most that all releases may spend (for a new budget).")
-@click.option(
-    "--check", is_flag=True, help="Only show you what would be counted or left out."
-)
-@_option(
-    "--seed N",
-    "Simulate with a seed; never publish the result.",
-    type=click.IntRange(0),
-)
-def release(files: tuple[str, ...], **options: Any) -> Output:
-    """Make a private Markov chain from events, counts or visits.
-
-    FILES are csv or tsv files (also .gz), Parquet files, or a folder of them. Without
-    states or a graph, frequent pairs are chosen privately. You may publish the standard
-    output. The standard error is for you only, and so is the fact that a table was
-    refused. In Python, call dpsim.release.privatize.
-    """
-    from dpsim.release.command import release_lines
-
-    def tell(line: str) -> None:
-        click.echo(line, err=True)
-
-    return release_lines(list(files), tell, **options), 0
-
-
-@main.command()
-@_option("--states N", "How many states there are.", type=int, required=True)
-@_option(
-    "--events N",
-    "A public guess of the number of events.",
-    type=int,
-    required=True,
-)
-@_option(
-    "--persons N",
-    "A public guess of the number of persons (cars, sessions).",
-    type=int,
-)
-@_option(
-    "--limits M,M,...",
-    "Largest numbers of events of a person (default: protect single events).",
-)
-@_option(
-    "--epsilon E,E,...",
-    "Values of epsilon.",
-    default="0.1,0.3,1,3",
-    show_default=True,
-)
-@_option("--delta D", "Delta, at least 0 and below 1.", default=0.0, show_default=True)
-@_option(
-    "--pairs N", "How many pairs a declared graph allows (default: all).", type=int
-)
-def plan(**options: Any) -> Output:
-    """Predict the noise and the error of a release.
-
-    Only public numbers are used, and no privacy budget is spent.
-    """
-    from dpsim.release.command import plan_lines
-
-    return plan_lines(**options), 0
 
 
 class Progress:

@@ -91,6 +91,29 @@ def write_json(path: Path, value: Any, *, owner_only: bool = False) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n", owner_only=owner_only)
 
 
+MOST_BYTES = 2**24  # the largest size of a JSON file that is read
+
+
+def read_json(path: Path) -> Any:
+    """Return the value in a JSON file.
+
+    Raises ValueError if the file has more than `MOST_BYTES` bytes, or if an object
+    repeats a key. (The json module would silently use only the last value of such a
+    key.)
+    """
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        raise ValueError(f"it must have at most {MOST_BYTES:,} bytes, got {size:,}")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            names = ", ".join(name for name, _ in pairs)
+            raise ValueError(f"a key occurs twice among {names}"[:200])
+        return dict(pairs)
+
+    return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+
+
 def number(value: float) -> str:
     """Return a number as it is written in every file, with six significant digits.
 

@@ -18,11 +18,11 @@ import numpy as np
 from dpsim import accounting, boltzmann, dirichlet, paths, words
 from dpsim.accounting import noise_scales
 from dpsim.boltzmann import epsilon as boltzmann_epsilon
-from dpsim.release import noise
 from dpsim.words import exact_epsilon
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism
 from dpsim.words.space import word_space
+from dpsim_release import noise
 
 EQUAL, AT_LEAST, AT_MOST = "equal to", "at least", "at most"
 FAR = math.inf  # for bounds that may be far from the value

@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from dpsim import boltzmann, dirichlet, words
-from dpsim.release import draws as release_draws
-from dpsim.release import noise
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism, sample_distances
 from dpsim.words.space import word_space
+from dpsim_release import draws as release_draws
+from dpsim_release import noise
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few histograms."""

@@ -16,8 +16,8 @@ from sampled_answers import SAMPLES, of_chains
 from dpsim import accounting, boltzmann, checks, dirichlet, paths
 from dpsim.accounting import noise_scales
 from dpsim.boltzmann import zero_sum_noise
-from dpsim.release import noise
 from dpsim.words import distances
+from dpsim_release import noise
 from tools.verify import known_answers
 from tools.verify.answers import real_noise
 from tools.verify.answers.answer import DIGITS, About, Answer, ends

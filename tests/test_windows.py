@@ -19,7 +19,8 @@ import builtins, importlib.util, os, sys
 there, found = builtins.__import__, importlib.util.find_spec
 
 def refuse(name, space=None, *rest, **named):
-    if name in {LACKING} and str((space or {{}}).get("__name__", "")).partition(".")[0] in ("dpsim", "__main__"):
+    owner = str((space or {{}}).get("__name__", "")).partition(".")[0]
+    if name in {LACKING} and owner in ("dpsim", "dpsim_release", "__main__"):
         raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
     return there(name, space, *rest, **named)
 
@@ -34,13 +35,13 @@ import pandas as pd
 
 table = pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50})
 settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
-made = dpsim.release.privatize(table, **settings)
+made = dpsim_release.privatize(table, **settings)
 assert list(made.labels) == ["a", "b"] and notebook.load("your_own_chain").parameters
 runs = runner.plan_runs(["your_own_chain"])
 for call in (
     lambda: runner.run(runs),
-    lambda: dpsim.release.privatize(table, output="chain", **settings),
-    lambda: dpsim.release.privatize(table, budget="spent.json", limit=(2, 0), **settings | {"rng": None}),
+    lambda: dpsim_release.privatize(table, output="chain", **settings),
+    lambda: dpsim_release.privatize(table, budget="spent.json", limit=(2, 0), **settings | {"rng": None}),
 ):
     try:
         call()
@@ -94,7 +95,7 @@ def test_notebooks_import_what_they_need_and_what_writes_says_what_it_needs(
 ) -> None:
     program = (
         NO_WINDOWS
-        + "import dpsim\nfrom dpsim import cli, ledger, notebook, release, runner\n"
+        + "import dpsim_release\nfrom dpsim import cli, ledger, notebook, runner\n"
     )
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
     lines = executed(

@@ -277,11 +277,15 @@ def file_map() -> str:
     """Return CONTRIBUTING's map of files: a table for each subpackage, with the first
     sentence of each module's docstring."""
     parts = []
-    for folder in sorted((ROOT / "dpsim").glob("*/")):
+    for folder in (
+        *sorted((ROOT / "dpsim").glob("*/")),
+        ROOT / "release/dpsim_release",
+    ):
         modules = sorted(folder.glob("[!_]*.py"))
         if modules:
             rows = [f"| `{path.name}` | {first_sentence(path)} |" for path in modules]
-            head = [f"| `dpsim/{folder.name}` | what it contains |", "| --- | --- |"]
+            name = folder.relative_to(ROOT)
+            head = [f"| `{name}` | what it contains |", "| --- | --- |"]
             parts.append("\n".join([*head, *rows, ""]))
     return "\n".join([*parts, ""])
 

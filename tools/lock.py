@@ -1,4 +1,4 @@
-"""Makes the locks and environment.yml from pyproject.toml (needs uv on the PATH).
+"""Makes the locks and environment.yml from both pyproject.toml (needs uv on the PATH).
 
 requirements.lock holds what a run needs; tools/locks/<name>.lock what comes on top of it: test, site, cluster
 (Spark and Dask), archive.
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECTS = ("pyproject.toml", "release/pyproject.toml")
 
 FLAGS = [
     "--universal",
@@ -69,16 +70,22 @@ def pins(lock: str) -> list[str]:
     ]
 
 
-def direct(project: dict[str, Any]) -> list[str]:
-    """Return the names that pyproject.toml lists for an install with the extra release."""
-    listed = [*project["dependencies"], *project["optional-dependencies"]["release"]]
+def projects() -> list[dict[str, Any]]:
+    """Return the tables [project] of dpsim and of dpsim_release."""
+    texts = ((ROOT / file).read_text(encoding="utf-8") for file in PROJECTS)
+    return [tomllib.loads(text)["project"] for text in texts]
+
+
+def direct() -> list[str]:
+    """Return the names that both pyproject.toml list."""
+    listed = [name for project in projects() for name in project["dependencies"]]
     return sorted({re.split(r"[^A-Za-z0-9_-]", each, maxsplit=1)[0] for each in listed})
 
 
-def environment(lock: str, project: dict[str, Any]) -> str:
+def environment(lock: str) -> str:
     """Return environment.yml: the direct dependencies, in versions that give the figures of a lock."""
     versions = locked(lock)
-    names = direct(project)
+    names = direct()
     # matplotlib-base is matplotlib without Qt
     conda = [
         f"  - {name.replace('matplotlib', 'matplotlib-base')}{allowed}\n"
@@ -90,7 +97,7 @@ def environment(lock: str, project: dict[str, Any]) -> str:
         + "".join(conda)
         + "  - pip:\n"
         + "".join(pip)
-        + '      - "-e .[release]"\n'
+        + '      - "-e ."\n      - "-e ./release"\n'
     )
 
 
@@ -114,9 +121,7 @@ def main() -> None:
         "uv",
         "pip",
         "compile",
-        "pyproject.toml",
-        "--extra",
-        "release",
+        *PROJECTS,
         "--extra",
         "install",
         *FLAGS,
@@ -137,10 +142,7 @@ def main() -> None:
         (ROOT / "tools" / "locks" / f"{name}.lock").write_text(
             additional(done.stdout, base), encoding="utf-8"
         )
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
-    (ROOT / "environment.yml").write_text(environment(base, project), encoding="utf-8")
+    (ROOT / "environment.yml").write_text(environment(base), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,11 +7,13 @@ as there are where the arguments have fewer values.
 
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import warnings
 from collections.abc import Callable
 from fnmatch import fnmatch
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from hypothesis import strategies as st
 from registry import ENTRIES, LEFT_OUT, covered, numbers_of
 
 import dpsim
+import dpsim_release
 
 LONG = settings.get_current_profile_name() == "long"
 CASES = 10_000 if LONG else 30  # of each function
@@ -83,18 +86,30 @@ EXTREMES = [
 ]  # for real arguments: as a length they would fill the memory
 
 
+HOUSES = (dpsim, dpsim_release)
+
+
+def module_of(name: str) -> ModuleType:
+    """Return a module of dpsim, or the module release.x of dpsim_release."""
+    house = "dpsim_" if name.startswith("release.") else "dpsim."
+    return importlib.import_module(house + name)
+
+
 def public() -> list[str]:
     """Return module.name of every public function and class of the package, records aside."""
     names = []
-    for info in pkgutil.walk_packages(dpsim.__path__, "dpsim."):
-        if info.ispkg or info.name == "dpsim.__main__":
+    walks = (
+        pkgutil.walk_packages(house.__path__, f"{house.__name__}.") for house in HOUSES
+    )
+    for info in itertools.chain(*walks):
+        if info.ispkg or info.name in ("dpsim.__main__", "dpsim.release"):
             continue
         module = importlib.import_module(info.name)
         for name, thing in vars(module).items():
             own = getattr(thing, "__module__", None) == module.__name__
             record = inspect.isclass(thing) and issubclass(thing, (tuple, Exception))
             if own and callable(thing) and not name.startswith("_") and not record:
-                names.append(f"{info.name.removeprefix('dpsim.')}.{name}")
+                names.append(f"{info.name.removeprefix('dpsim').lstrip('._')}.{name}")
     return names
 
 
@@ -278,7 +293,7 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
     entry = ENTRIES[name]
     tried = set()
     module, function = name.rsplit(".", 1)
-    original = getattr(importlib.import_module(f"dpsim.{module}"), function)
+    original = getattr(module_of(module), function)
 
     @settings(max_examples=200 if LONG else 20, deadline=None, database=None, derandomize=True,
               phases=(Phase.generate,), suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -319,7 +334,7 @@ def test_valid_arguments_give_results_and_junk_is_refused(name):
     entry = ENTRIES[name]
     firm = entry.checked and FIRM.match(name)
     module, function = name.rsplit(".", 1)
-    call = entry.call or getattr(importlib.import_module(f"dpsim.{module}"), function)
+    call = entry.call or getattr(module_of(module), function)
 
     @settings(
         max_examples=max(

@@ -10,7 +10,8 @@ def test_the_text_of_every_fault_is_in_its_file_once_and_its_tests_exist(fault):
         fault.before
     ) == 1
     assert (
-        fault.before != fault.after and (paths.root() / "tests" / fault.tests).exists()
+        fault.before != fault.after
+        and (paths.root() / mutations.where(fault.tests)).exists()
     )
 
 

@@ -30,7 +30,7 @@ from scipy import optimize
 from dpsim import dirichlet, figures, markov, mdp, streams, words
 from dpsim.checks import Integers
 from dpsim.ledger.tables import markdown_table
-from tools.bench.counting import count, write_trips
+from release.tools.counting import count, write_trips
 
 RESULTS = Path(__file__).parent / "results"
 STATES = 40

@@ -15,6 +15,9 @@ FLOOR = ("private", "checks", "streams", "paths")
 """What stands below the subpackages and has a page: behind them, because few readers
 need it."""
 
+RELEASE = "dpsim_release"
+"""The package beside dpsim, in a folder of its own."""
+
 INTRODUCTION = (
     "`import dpsim` shows these subpackages; each page lists what one offers, in the order a reader needs, and then "
     "each name with its parameters, what it returns and an example. What every `privatize` returns is in "
@@ -29,13 +32,20 @@ def subpackages() -> list[str]:
     named = [
         name for name in face("dpsim") if inspect.ismodule(getattr(dpsim, name, None))
     ]
-    return [name for name in named if name not in (*FLOOR, "numerics")] + list(FLOOR)
+    subpackages = [name for name in named if name not in (*FLOOR, "numerics")]
+    return [*subpackages, RELEASE, *FLOOR]
+
+
+def module_name(name: str) -> str:
+    """Return the full name of a page's module."""
+    return name if name == RELEASE else f"dpsim.{name}"
 
 
 def face(module: str) -> list[str]:
     """Return the names of a module's stub in their order; those of a module without one
     in the order of its source."""
-    folder = paths.root() / module.replace(".", "/")
+    house = "release" if module == RELEASE else "."
+    folder = paths.root() / house / module.replace(".", "/")
     stub = folder / "__init__.pyi"
     if stub.is_file():
         tree = ast.parse(stub.read_text(encoding="utf-8"))
@@ -59,7 +69,8 @@ def pages() -> dict[str, str]:
     line."""
     names = subpackages()
     rows = [
-        f"| [{name}]({name}.md) | {first_sentence(f'dpsim.{name}')} |" for name in names
+        f"| [{name}]({name}.md) | {first_sentence(module_name(name))} |"
+        for name in names
     ]
     table = "\n".join(["| subpackage | what it holds |", "| --- | --- |", *rows])
     index = ["# Interface", INTRODUCTION, table, toctree([*names, "command_line"])]
@@ -80,20 +91,19 @@ def first_sentence(module: str) -> str:
 def subpackage(name: str) -> str:
     """Return the page of a subpackage: its docstring, a table of its functions and
     classes, each of them in full."""
-    module = importlib.import_module(f"dpsim.{name}")
+    full_name = module_name(name)
+    module = importlib.import_module(full_name)
     shown = [
-        entry
-        for entry in face(f"dpsim.{name}")
-        if callable(getattr(module, entry, None))
+        entry for entry in face(full_name) if callable(getattr(module, entry, None))
     ]
-    summary = f"```{{eval-rst}}\n.. currentmodule:: dpsim.{name}\n.. autosummary::\n   :nosignatures:\n"
+    summary = f"```{{eval-rst}}\n.. currentmodule:: {full_name}\n.. autosummary::\n   :nosignatures:\n"
     listed = "\n".join(f"   {entry}" for entry in shown)
     full = "\n\n".join(
-        f".. auto{_kind(getattr(module, entry))}:: dpsim.{name}.{entry}"
+        f".. auto{_kind(getattr(module, entry))}:: {full_name}.{entry}"
         for entry in shown
     )
     doc = inspect.getdoc(module) or ""
-    parts = [f"# dpsim.{name}", f"```{{eval-rst}}\n{doc}\n```"]
+    parts = [f"# {full_name}", f"```{{eval-rst}}\n{doc}\n```"]
     if shown:
         parts += [f"{summary}\n{listed}\n```", f"```{{eval-rst}}\n{full}\n```"]
     return "\n\n".join(parts)
@@ -111,5 +121,12 @@ COMMAND_LINE = """\
 .. click:: dpsim.cli:main
    :prog: dpsim
    :nested: full
+   :commands: run, report, list, data
+
+.. click:: dpsim_release.commands:release
+   :prog: dpsim release
+
+.. click:: dpsim_release.commands:plan
+   :prog: dpsim plan
 ```
 """

@@ -13,7 +13,7 @@ from notebook_pages import lowered, screen_size
 
 from dpsim import paths
 
-RESULTS = ("tools/verify/results", "tools/bench/results")
+RESULTS = ("tools/verify/results", "tools/bench/results", "release/tools/results")
 """Folders of <name>.md, each beginning with a heading, with <name>.png and <name>.csv;
 and of machine.txt."""
 

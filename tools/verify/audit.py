@@ -24,9 +24,9 @@ import pandas as pd
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
 from dpsim.ledger.tables import markdown_table
+from release.tools.audit import release_cases
 from tools.verify import bounds
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases
-from tools.verify.audit_release import release_cases
 
 DRAWS = 2_000_000  # of each law of each case
 FAILURE = 1e-6  # chance that any bound of a whole audit is wrong
@@ -159,7 +159,7 @@ or far below the claim. Published bounds refuted: {"; ".join(refuted) or "none"}
 
 Not covered: draws in double precision outside the releases (an attack on the last bits of floats), events too rare to
 be seen (δ below {SMALLEST_CLAIM:g}), neighbours that were not tried where no proof names the worst, time and memory as
-side channels, and the sampler of a release, whose law tests/release/test_chain.py compares with the one drawn here.
+side channels, and the sampler of a release, whose law release/tests/test_chain.py compares with the one drawn here.
 
 [Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m tools.verify.audit --write` renews these
 files.

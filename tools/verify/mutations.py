@@ -1,7 +1,8 @@
 """Faults put into the code on purpose: `python -m tools.verify.mutations` shows which of them the tests find.
 
 Each line of faults.csv makes a promise of privacy false: in `file` the text `before` becomes `after`. It is put into a
-copy of the tree, never in place, and the folder `tests` of tests/ is run there: the fault is found when a test fails.
+copy of the tree, never in place, and `tests` (a folder of tests/, or release/tests) is run there: the fault is found
+when a test fails.
 The same tests are first run without a fault, so that a test that fails anyhow finds nothing.
 """
 
@@ -70,6 +71,11 @@ def copy(tree: Path, into: Path) -> Path:
     )
 
 
+def where(tests: str) -> str:
+    """Return the path of a fault's tests in the tree."""
+    return tests if tests.startswith("release/") else f"tests/{tests}"
+
+
 def pass_on(tree: Path, *tests: str) -> bool:
     """Return whether these tests pass on a tree; RuntimeError where none is run."""
     command = [
@@ -84,8 +90,8 @@ def pass_on(tree: Path, *tests: str) -> bool:
         "not full",
         "--tb=line",
     ]
-    settings = os.environ | {"PYTHONPATH": str(tree)}
-    words = [*command, *(f"tests/{test}" for test in tests)]
+    settings = os.environ | {"PYTHONPATH": f"{tree}{os.pathsep}{tree / 'release'}"}
+    words = [*command, *map(where, tests)]
     try:
         done = subprocess.run(
             words,
@@ -123,7 +129,7 @@ def main() -> int:
         sound = copy(paths.root(), Path(folder) / "tree")
         for tests in sorted({fault.tests for fault in chosen}):
             if not pass_on(sound, tests):
-                raise SystemExit(f"tests/{tests} must pass without a fault")
+                raise SystemExit(f"{where(tests)} must pass without a fault")
         for fault in chosen:
             begun = time.perf_counter()
             found = is_found(fault, sound)

@@ -1,5 +1,0 @@
-"""A private Markov chain from a table of events."""
-
-from dpsim.faces import attach as _attach
-
-__getattr__, __dir__, __all__ = _attach(__name__, __file__)

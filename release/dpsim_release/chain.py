@@ -1,0 +1,271 @@
+"""The private Markov chain of a release, made from noisy counts of transitions.
+
+A release contains noisy counts of the pairs in a support; dpsim_release.noise proves
+that it is private. A declared support (all pairs, or a graph) is public, and each of
+its pairs gets a noisy count, whether or not the pair occurs. When pairs are chosen
+privately, a pair that occurs is released if its noisy count reaches a threshold, and
+this choice costs delta. The labels are then either declared or taken from the released
+pairs. Everything else (the estimated chain, its error bars, walks) is computed from the
+noisy counts and from public arguments.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from dpsim import checks
+from dpsim.checks import Array, Integers
+from dpsim.released import ReleasedChain
+from dpsim_release import draws, estimate, intervals, statement
+from dpsim_release import support as supports
+from dpsim_release.budget import Limit, spend
+from dpsim_release.noise import Noise, laplace_noise, pair_threshold
+from dpsim_release.support import PrivatePairs, Support
+from dpsim_release.table import Counts
+from dpsim_release.unit import Unit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateChain(ReleasedChain):
+    """A released Markov chain, which may be published unless it is a simulation.
+
+    `dpsim_release.load` returns a chain that equals the one that was written.
+
+    Parameters
+    ----------
+    support : Support, the labels and the pairs that have a noisy count
+    noisy : (pairs,) integers
+        The noisy counts, in the order of the support's pairs. They may be negative.
+    statement : dict
+        The facts in statement.json, such as epsilon, delta, mechanism, scale, unit,
+        support and versions.
+    """
+
+    support: Support
+    noisy: Integers
+    statement: dict[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivateChain) or self.statement != other.statement:
+            return False
+        return self.labels == other.labels and self.counts.equals(other.counts)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """The labels of the states, in the order of the matrix."""
+        return self.support.labels
+
+    @property
+    def noise(self) -> Noise:
+        """The distribution of the noise in the counts."""
+        return Noise(self.statement["scale"], self.statement["epsilon"])
+
+    @cached_property
+    def estimate(self) -> estimate.Estimate:
+        """The chain estimated from the noisy counts."""
+        return estimate.estimate_chain(self.support, self.noisy, self.noise)
+
+    @property
+    def empty(self) -> list[Any]:
+        """The labels of the rows that were filled because they had no usable counts."""
+        return [self.labels[i] for i in self.estimate.empty]
+
+    @property
+    def weak(self) -> list[Any]:
+        """The labels of the rows whose totals may be noise.
+
+        The noisy total of such a row is at most three times the standard deviation of
+        the total's noise.
+        """
+        weak = estimate.weak_rows(self.support, self.noisy, self.noise)
+        return [self.labels[i] for i in np.flatnonzero(weak)]
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """The noisy counts, with the columns origin, destination and noisy_count."""
+        table = self._ends(self.support.rows, self.support.indices)
+        return table.assign(noisy_count=self.noisy)
+
+    @property
+    def transitions(self) -> sparse.csr_array:
+        """The transition matrix, without labels."""
+        return self.estimate.matrix
+
+    def departures(self) -> Array:
+        """Return the shares of the events that begin in each state (n,).
+
+        The shares are computed from the noisy counts. If no row has a positive noisy
+        total, all shares are equal.
+        """
+        totals = estimate.row_sums(self.noisy.astype(float), self.support)
+        weights = np.maximum(totals, 0.0)
+        if not weights.any():
+            weights = np.ones(len(self.labels))
+        return weights / weights.sum()
+
+    @property
+    def text(self) -> str:
+        """The statement in words."""
+        return statement.in_words(self)
+
+    def intervals(
+        self, of: str = "stationary", *, level: float = 0.9, target: str = "table"
+    ) -> pd.DataFrame:
+        """Return error bars, which are computed from the release at no cost in privacy.
+
+        They describe the counts that remain after any limit on a unit's events;
+        dpsim_release.intervals gives the formulas. For the stationary distribution,
+        ValueError is raised if the noise is large. The level refers to all releases of
+        a table, including those for which ValueError is raised: for each state, at most
+        a fraction of about 1 - level of these releases have an interval that misses the
+        state's value. If ValueError is raised for nearly all releases, most of the few
+        intervals that are returned miss the value.
+
+        Parameters
+        ----------
+        of : str
+            "stationary" for the stationary distribution, "probabilities" for each
+            transition probability, or "counts" for each count. For pairs chosen
+            privately, only the counts have error bars.
+        level : float in (0, 1)
+        target : str
+            "table" for the chain of the table's own counts, or "process" for the
+            process of which the table is a sample.
+        """
+        return intervals.intervals(self, of, level, target)
+
+
+def release_chain(
+    counts: Counts,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    support: Support | PrivatePairs | None = None,
+    budget: str | os.PathLike[str] | None = None,
+    limit: Limit | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> PrivateChain:
+    """Return a Markov chain that is (epsilon, delta)-differentially private per unit.
+
+    The chain and its statement may be published unless `rng` is given. `privatize`
+    counts, releases and writes in one call.
+
+    Parameters
+    ----------
+    counts : Counts
+        The counts from `count_transitions` or `count_trajectories`, or `Counts(trips)`
+        if the unit is one event. Events outside the support are left out.
+    epsilon : float from 1e-6 to 1e6
+    delta : float in [0, 1), which is spent only if pairs are chosen privately
+    support : Support or PrivatePairs
+        A support from `all_pairs` or `declared_graph`, or a request from
+        `private_pairs`. If None, the pairs are chosen privately, and the labels are
+        those of the released pairs.
+    budget : str or path
+        The file in which the release is recorded before anything is sampled
+        (dpsim_release.budget).
+    limit : Limit
+        The largest total loss that all releases of the data may spend. A limit is
+        needed if the budget file does not exist yet.
+    rng : Generator or int, optional
+        A generator or a seed for a simulation, which spends nothing and must not be
+        published. For a real release, leave it None.
+
+    Examples
+    --------
+    >>> ends = {"origin": ["a", "b"], "destination": ["b", "a"]}
+    >>> counts = Counts(pd.DataFrame(ends | {"trips": [500, 400]}))
+    >>> pairs = supports.all_pairs(["a", "b"])
+    >>> release_chain(counts, epsilon=1.0, support=pairs, rng=1)
+    PrivateChain(2 labels, 4 pairs, epsilon 1, delta 0, SIMULATION)
+    """
+    support = PrivatePairs(None) if support is None else support
+    if not isinstance(counts, Counts):
+        raise TypeError(
+            "counts must be Counts, as count_transitions gives them, "
+            f"got {type(counts).__name__}"
+        )
+    generator = None if rng is None else checks.generator(rng)
+    noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
+    facts = statement.facts(
+        noise, counts.unit, threshold, spent, counts.moves, generator is not None
+    )
+    if budget is not None and generator is None:
+        spend(budget, epsilon=noise.epsilon, delta=spent, unit=counts.unit, limit=limit)
+    if isinstance(support, PrivatePairs):
+        found, noisy = _private_pairs(counts, support, noise, threshold or 0, generator)
+    else:
+        found = support
+        numbers, _ = supports.counts_on(counts.trips, support)
+        noisy = _noisy(numbers, noise, counts.unit, generator)
+    facts["support"] = found.kind
+    facts["pairs"] = int(noisy.size)
+    facts["estimate"] = estimate.rule(found)
+    facts["empty_rows"] = estimate.EMPTY_RULE
+    return PrivateChain(found, noisy, facts)
+
+
+def losses(
+    epsilon: float, delta: float, unit: Unit, support: Any
+) -> tuple[Noise, int | None, float]:
+    """Return the noise of a release, the threshold for its pairs, and the delta spent.
+
+    With a declared support, the threshold is None and the delta is 0.
+    """
+    if not isinstance(support, Support | PrivatePairs):
+        raise TypeError(
+            "support must be made by all_pairs, declared_graph or private_pairs, so "
+            f"that no pair is read from the data, got {type(support).__name__}"
+        )
+    delta = checks.scalar("delta", delta, 0.0, 1.0, open_high=True)
+    noise = laplace_noise(epsilon, unit.events)
+    if isinstance(support, Support):
+        return noise, None, 0.0
+    if delta == 0.0:
+        raise ValueError(
+            "delta must be above 0 (for instance 1e-6), got 0, because the pairs are "
+            "chosen privately"
+        )
+    return noise, *pair_threshold(noise, unit.events, delta)
+
+
+def _noisy(
+    numbers: Integers, noise: Noise, unit: Unit, generator: np.random.Generator | None
+) -> Integers:
+    """Return the counts, each clipped at `LARGEST_COUNT`, with noise added."""
+    numbers = np.minimum(numbers, draws.LARGEST_COUNT)
+    return draws.noisy_counts(numbers, noise, generator, events=unit.events)
+
+
+def _private_pairs(
+    counts: Counts,
+    wanted: PrivatePairs,
+    noise: Noise,
+    threshold: int,
+    generator: np.random.Generator | None,
+) -> tuple[Support, Integers]:
+    """Return the pairs that pass the threshold, and their noisy counts.
+
+    The pairs are returned as a support, and the counts in the order of its pairs.
+    """
+    labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
+    noisy = _noisy(numbers, noise, counts.unit, generator)
+    kept = noisy >= threshold
+    rows = rows[kept]
+    columns = columns[kept]
+    noisy = noisy[kept]
+    kind = supports.PRIVATE_PAIRS
+    if wanted.labels is None:
+        kind = supports.PRIVATE_LABELS
+        used, places = np.unique(np.append(rows, columns), return_inverse=True)
+        labels = tuple(labels[i] for i in used)
+        rows, columns = np.split(places, 2)
+    found, order = supports.from_pairs(labels, rows, columns, kind)
+    return found, noisy[order]

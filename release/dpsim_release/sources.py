@@ -1,0 +1,401 @@
+"""Reads users' tables from text files, Parquet files, folders, DataFrames and Ibis.
+
+One row must not be able to change how the other rows are read. Therefore a column is
+read according to its type, and ValueError is raised for an unsupported type before any
+row is read. (In a text file every field is text.) Each value is then converted on its
+own, and a value that cannot be converted counts as missing, whatever the other values
+are. Rows are read as an Arrow stream, never by a database's own readers, and only what
+a query needs is kept in memory.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+
+from dpsim.files import WHOLE_TEXT
+from dpsim_release import scratch, text
+from dpsim_release.labels import AROUND, whole_word
+from dpsim_release.scratch import ibis
+
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+FORMATS = ".csv, .tsv (also .csv.gz, .tsv.gz) or .parquet"
+MOST_OF_A_ROW = 10**9  # the largest count in one row of a table of counts
+NAME = re.compile(r"[^\x00\ud800-\udfff]+")  # names that a database's columns can have
+LABELS = ("text", "whole numbers", "booleans", "dates")
+NUMBERS = ("text", "whole numbers")
+
+
+def read(
+    source: Any,
+    columns: Mapping[str, str],
+    how: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> tuple[Any, list[str]]:
+    """Return an Ibis table with the wanted columns, and all column names of the source.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, DataFrame or Ibis table
+        Text or Parquet files (`FORMATS`), a folder of such files, a pandas or Polars
+        DataFrame, an Arrow table, or a table of an Ibis connection, for example on a
+        cluster. File names are taken literally, and a file that is named twice is read
+        once.
+    columns : mapping
+        The name in the source of each wanted column, keyed by the column's new name.
+    how : mapping, optional
+        The functions that convert columns, keyed by new name. All other columns are
+        converted by `words`.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]})
+    >>> found, _ = read(table, {"a": "zone", "b": "car"})
+    >>> found.to_pandas().iloc[:, :2].values.tolist()
+    [['97', '1.10'], ['5', '1.1']]
+    """
+    scratch.versions()  # raises an error that says what to install
+    for name, column in columns.items():
+        if not (isinstance(column, str) and NAME.fullmatch(column)):
+            raise ValueError(f"{name} must be the name of a column, got {column!r:.80}")
+    wanted = list(dict.fromkeys(columns.values()))
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if isinstance(source, list | tuple):
+        read = _read_files(source, wanted)
+    elif isinstance(source, ibis.Table):
+        _refuse_others(wanted, source.columns)
+        read = [(source, source.columns)]
+    else:
+        read = [_read_frame(source, wanted)]
+    made = dict.fromkeys(columns, words) | dict(how or {})
+    chosen = []
+    for table, _ in read:
+        damaged = ibis.literal(False)
+        if text.DAMAGED in table.columns:
+            damaged = table[text.DAMAGED]
+        fields = {name: made[name](table[column]) for name, column in columns.items()}
+        fields[text.DAMAGED] = damaged
+        chosen.append(table.select(**fields))
+    names = [name for _, names in read for name in names]
+    return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], names
+
+
+def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
+    """Return a column as words, with null for missing values.
+
+    Raises ValueError if the column's type is not allowed.
+    """
+    kind = values.type()
+    whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
+    is_a = {
+        "text": kind.is_string(),
+        "whole numbers": whole,
+        "booleans": kind.is_boolean(),
+        "dates": kind.is_date(),
+    }
+    if not any(is_a[name] for name in allowed):
+        hint = ": make it text or Int64" if kind.is_floating() else ""
+        raise ValueError(
+            f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, "
+            f"got {kind}{hint}"
+        )
+    text = values.cast("string")
+    if kind.is_string():
+        text = text.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
+    return text.nullif("")
+
+
+def whole_numbers(values: Any) -> Any:
+    """Return a column as whole numbers from 0 to `MOST_OF_A_ROW`.
+
+    A larger number is replaced with `MOST_OF_A_ROW`, and any other value with null.
+    """
+    digits = words(values, NUMBERS).re_extract("^0*([0-9]+)$", 1).nullif("")
+    return (digits.length() > 9).ifelse(MOST_OF_A_ROW, digits.try_cast("int64"))
+
+
+def fetch_table(table: Any) -> pd.DataFrame:
+    """Return the result of a query.
+
+    Raises ValueError, with a one-line message, if the database cannot read the source.
+    """
+    try:
+        return table.to_pyarrow().to_pandas()
+    except Exception as error:  # each database has its own classes of errors
+        raise ValueError(f"source: {_reason(error)}") from error
+
+
+# --- files ----------------------------------------------------------------------------
+
+
+def _read_files(
+    named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
+) -> list[tuple[Any, Sequence[str]]]:
+    """Return a table and the names of all its columns for each schema of the files.
+
+    Raises ValueError unless the files are all text or all Parquet.
+    """
+    paths = [os.fspath(path) for path in named]
+    files = found_files(paths)
+    kinds = {file.lower().endswith(".parquet") for file in files}
+    if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
+        raise ValueError(
+            f"source must be files that end in {FORMATS}, all text or all Parquet, "
+            f"got {', '.join(paths)}"
+        )
+    parquet = kinds.pop()
+    groups: dict[Any, list[str]] = {}
+    for file in files:
+        how, names = _parquet_schema(file, wanted) if parquet else text.header(file)
+        _refuse_others(wanted, names)
+        groups.setdefault((how, names), []).append(file)
+    connection, _ = scratch.connect()
+    found = []
+    for (how, names), some in groups.items():
+        if parquet:
+            table = _table(connection, *_scan(_parquet(some, how)))
+        else:
+            table = _table(connection, *text.rows(some, how, names, wanted))
+        found.append((table, names))
+    return found
+
+
+def found_files(paths: Sequence[str]) -> list[str]:
+    """Return the files that the paths name, directly or through a folder, each once.
+
+    Raises ValueError if a folder contains no file that can be read.
+    """
+    found: dict[tuple[int, int], str] = {}
+    for path in paths:
+        inside = [path]
+        if os.path.isdir(path):
+            inside = list(_tables_in(Path(path), set()))
+        if not inside:
+            raise ValueError(
+                f"source: the folder {path!r} holds no file that ends in {FORMATS}"
+            )
+        for file in inside:
+            found.setdefault(_identity(ordinary(file)), file)
+    return list(found.values())
+
+
+def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
+    """Yield the table files in a folder and its subfolders, in the order of their
+    names.
+
+    Links are followed, and each folder is visited once. Names that begin with a dot or
+    an underscore are skipped. A folder that cannot be read raises OSError, and a broken
+    link raises ValueError, because otherwise rows would silently be missing from the
+    counts.
+    """
+    if _identity(folder) in visited:
+        return
+    visited.add(_identity(folder))
+    for name in sorted(entry.name for entry in os.scandir(folder)):
+        if name.startswith((".", "_")):
+            continue
+        path = folder / name
+        if path.is_symlink() and not path.exists():
+            raise ValueError(f"source: the link {str(path)!r} leads nowhere")
+        if path.is_dir():
+            yield from _tables_in(path, visited)
+        elif name.lower().endswith(ENDINGS):
+            yield str(path)
+
+
+def _identity(path: str | Path) -> tuple[int, int]:
+    """Return two numbers that are the same for all names of a file or folder."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def ordinary(file: str) -> str:
+    """Return the name of an ordinary file.
+
+    Raises ValueError for a pipe or a device, because reading it might never end.
+    """
+    if not os.path.isfile(file):
+        raise ValueError(f"source: there is no ordinary file {file!r}")
+    return file
+
+
+def _parquet(files: list[str], schema: pa.Schema | None = None) -> Any:
+    """Return Parquet files as an Arrow dataset.
+
+    The file names are not interpreted as patterns or addresses.
+    """
+    return pa.dataset.dataset(files, schema, "parquet", pa.fs.LocalFileSystem())
+
+
+def _parquet_schema(
+    file: str, wanted: Sequence[str]
+) -> tuple[pa.Schema, tuple[str, ...]]:
+    """Return the types of the wanted columns, and the names of all columns.
+
+    Raises ValueError if the file is not a readable table.
+    """
+    try:
+        schema = _parquet([file]).schema
+    except Exception as error:
+        raise ValueError(f"{file}: {_reason(error)}") from error
+    types = pa.schema([field for field in schema if field.name in wanted])
+    return types, tuple(schema.names)
+
+
+def _reason(error: Exception) -> str:
+    """Return, in one line, the reason why a database cannot read a file."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    words = " ".join(lines[:3])[:300] or type(error).__name__
+    return f"not a readable table ({words})"
+
+
+# --- tables in memory -----------------------------------------------------------------
+
+
+def _read_frame(frame: Any, wanted: Sequence[str]) -> tuple[Any, Sequence[str]]:
+    """Return the wanted columns of a data frame as a table, and the frame's column
+    names.
+
+    The table is stored in an embedded database.
+    """
+    if hasattr(frame, "collect"):  # a lazy frame of Polars
+        frame = frame.collect()
+    if hasattr(frame, "to_arrow"):
+        frame = frame.to_arrow()
+    of_pandas = isinstance(frame, pd.DataFrame)
+    if not of_pandas and not isinstance(frame, pa.Table):
+        raise TypeError(
+            "source must be a path, a DataFrame or an Ibis table, "
+            f"got {type(frame).__name__}"
+        )
+    if of_pandas:
+        levels = frame.columns.nlevels
+        if levels > 1:
+            raise ValueError(
+                f"source: each column must have one name, got {levels} levels of names"
+            )
+        frame = frame.rename(columns=str)
+    names = list(frame) if of_pandas else frame.column_names
+    _refuse_others(wanted, names)
+    try:
+        if of_pandas:
+            frame = pa.table({name: _arrow(frame[name]) for name in wanted})
+        chosen = frame.select(wanted)
+    except Exception as error:  # a column type that Arrow does not have
+        raise ValueError(f"source: {_reason(error)}") from error
+    return _table(scratch.connect()[0], *_scan(pa.dataset.dataset(chosen))), names
+
+
+def _arrow(column: pd.Series) -> Any:
+    """Return a pandas column as an Arrow array.
+
+    Python objects become words, and values of other types keep their type.
+    """
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
+    if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
+        words = [whole_word(value) for value in column.astype(object)]
+        return pa.array(words, pa.string())
+    return pa.array(column, from_pandas=True)
+
+
+# --- as DuckDB gets them --------------------------------------------------------------
+
+
+def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
+    """Return the last three arguments of `_table` for an Arrow dataset.
+
+    Raises ValueError for a column of an unsupported type.
+    """
+    casts = {}
+    fields = {}
+    for name, kind in zip(dataset.schema.names, dataset.schema.types):
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        to, fields[name] = _read_as(value)
+        if not fields[name]:
+            raise ValueError(
+                f"source: column {name!r} must be {', '.join(LABELS)}, numbers or "
+                f"timestamps, got {kind}"
+            )
+        column = pa.dataset.field(name)
+        if value != kind:
+            column = column.cast(value)
+        casts[name] = column if to == value else column.cast(to)
+    # a few MB at a time
+    scanner = dataset.scanner(
+        casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
+    )
+    return scanner, "SELECT * FROM {}", fields
+
+
+def _read_as(kind: pa.DataType) -> tuple[Any, str]:
+    """Return the type to which Arrow casts a column, and SQL that converts each value.
+
+    The cast succeeds whatever the values are. The SQL yields null for a value that
+    cannot be converted. For an unsupported type, "" is returned in place of the SQL.
+    """
+    of = pa.types
+    if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
+        return pa.large_binary(), "try(decode({}))"
+    if of.is_date32(kind):
+        return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
+    if of.is_timestamp(kind):
+        factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
+        return pa.int64(), f"try(make_timestamp({{}} {factors[kind.unit]}))"
+    if of.is_decimal(kind) and kind.scale == 0:
+        return pa.string(), "{}"
+    if of.is_floating(kind) or of.is_decimal(kind):
+        return pa.float64(), "{}"
+    if of.is_integer(kind) or of.is_boolean(kind):
+        return kind, "{}"
+    if of.is_null(kind):
+        return kind, "CAST({} AS VARCHAR)"
+    return kind, ""
+
+
+def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:
+    """Return a DuckDB table that is read from an Arrow stream.
+
+    rows: SQL that selects rows from the stream; {} is replaced with the stream's name.
+
+    fields: SQL for each column.
+    """
+    name = f"events_{uuid.uuid4().hex}"
+    connection.con.register(f"{name}_read", stream)
+    columns = ['"' + column.replace('"', '""') + '"' for column in fields]
+    chosen = ", ".join(
+        f"{sql.format(column)} AS {column}"
+        for column, sql in zip(columns, fields.values())
+    )
+    selected = rows.format(f"{name}_read")
+    connection.raw_sql(f"CREATE TEMP VIEW {name} AS SELECT {chosen} FROM ({selected})")
+    return connection.table(name)
+
+
+def _refuse_others(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError if a wanted column occurs twice or does not exist.
+
+    The message suggests the nearest name.
+    """
+    for name in wanted:
+        # databases do not tell From and from apart
+        if sum(each.lower() == str(name).lower() for each in names) > 1:
+            raise ValueError(f"source: the column {name!r} occurs twice")
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"source: there is no column {name!r} among "
+                f"{', '.join(map(repr, names[:10]))}{hint}"
+            )

@@ -1,0 +1,170 @@
+"""The statement of a release: the facts in statement.json, and plain sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsim.private import SIMULATION, round_up
+from dpsim_release import scratch
+from dpsim_release.labels import first_labels, visible
+from dpsim_release.noise import Noise
+from dpsim_release.unit import Unit
+
+RELEASED = "private release"
+LAPLACE = "discrete Laplace"
+WORTH_A_WARNING = 10.0  # epsilon
+_ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the operating system"
+_HELP = (
+    "Declared states (--categories), coarser states, more events, or a larger epsilon "
+    "or delta would help."
+)
+
+
+def facts(
+    noise: Noise,
+    unit: Unit,
+    threshold: int | None,
+    delta: float,
+    moves: bool,
+    simulation: bool,
+) -> Any:
+    """Return the facts that are known before anything is sampled.
+
+    The threshold is None unless the pairs are chosen privately.
+    """
+    return {
+        "status": SIMULATION if simulation else RELEASED,
+        "simulation": simulation,
+        "epsilon": noise.epsilon,
+        "delta": delta,
+        "mechanism": LAPLACE,
+        "scale": noise.scale,
+        "unit": {"events": unit.events, "column": unit.column},
+        "moves": moves,
+        "threshold": threshold,
+        "randomness": "a generator that the caller gave" if simulation else _ENTROPY,
+        "versions": dict(scratch.versions()),
+    }
+
+
+def trust(chain: Any) -> str:
+    """Return plain sentences that say how far a release can be trusted."""
+    if not chain.noisy.size:
+        return "Nothing was released, so there is nothing to trust."
+    states = len(chain.labels)
+    weak = len(chain.weak)
+    others = "; the others may be noise alone" if weak else ""
+    return (
+        f"The noise changes each count by {chain.noise.mean_absolute:.3g} events on "
+        "average, so a released row is close to the table's own row if it has many "
+        f"more events than that for each of its pairs. {states - weak:,} of {states:,} "
+        f"rows stand out from the noise{others}."
+    )
+
+
+def in_words(chain: Any) -> str:
+    """Return the statement of a release in plain sentences.
+
+    Every epsilon and every delta in it is rounded up.
+    """
+    s = chain.statement
+    unit = Unit(**s["unit"])
+    epsilon = round_up(s["epsilon"], ".6g")
+    delta = round_up(s["delta"], ".3g")
+    proven = (
+        "this epsilon is exact apart from rounding up, because a unit with the largest "
+        "number of counted events reaches it"
+    )
+    if s["threshold"]:
+        proven = "both are proven upper bounds"
+    lines = []
+    given = ""
+    sampled = "sampled exactly"
+    if s["simulation"]:
+        lines.append(SIMULATION)
+        given = "a release with secret noise would have "
+        sampled = "simulated"
+    moves = ""
+    if s["moves"]:
+        moves = " An event is a move from one visit of the unit to its next visit."
+    lines += [
+        trust(chain),
+        f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon "
+        f"{epsilon}, delta {delta} ({proven}; the proofs are in dpsim_release.noise). "
+        "The probability of any set of outputs is at most e^epsilon times its "
+        "probability from a neighbouring table, plus delta.",
+        "Neighbours: two tables, one of which has one unit more than the other. The "
+        f"unit is {unit.words}.{moves}",
+        "If the unit is in both tables but with different events, the guarantee is "
+        "twice epsilon and (1 + e^epsilon) times delta, because such a change takes "
+        "the unit out and puts it back with other events.",
+        f"Mechanism: each count has independent {s['mechanism']} noise z, with P(z) "
+        f"proportional to e^(-|z| / scale) and scale {s['scale']:.8g}. The integers z "
+        f"are {sampled} ({s['randomness']}).",
+        f"Pairs: {s['support']}. The number of pairs that have a noisy count is "
+        f"{s['pairs']}, and the number of labels is {len(chain.labels)}.",
+        "The owner of the data vouches that the following is public and was not chosen "
+        "by looking at the data: epsilon and delta, which rows and columns are read, "
+        "the types of these columns and, where they were declared, the states, the "
+        "pairs, the longest time between two visits and the largest number of events "
+        "of a unit. Only the owner may know whether a table was refused.",
+        "Rows that cannot be read, rows without an origin, a destination or a unit, "
+        "and events outside the public states and pairs were left out before counting. "
+        "Their number is not published.",
+    ]
+    if s["threshold"] is not None:
+        lines.append(
+            "A pair is released if it occurs and its noisy count is at least "
+            f"{s['threshold']}. Delta bounds the probability that a pair is released "
+            "although only one unit has it, so delta must be far below 1 / the number "
+            "of units."
+        )
+    lines.append(f"The chain is estimated only from the noisy counts: {s['estimate']}.")
+    if chain.empty:
+        lines.append(
+            f"Filled rows ({len(chain.empty)}): {first_labels(chain.empty)}. "
+            f"The rule: {s['empty_rows']}."
+        )
+    lines += _of_the_long_run(chain)
+    if s["epsilon"] > WORTH_A_WARNING:
+        lines.append(
+            f"Warning: epsilon is above {WORTH_A_WARNING:g}, and so large an epsilon "
+            "gives little protection."
+        )
+    lines.append(
+        "The epsilon and the delta of any other release from these data, or from other "
+        "data about the same units, must be added to these."
+    )
+    # no inserted text can begin a new line
+    return "\n".join(map(visible, lines))
+
+
+def _of_the_long_run(chain: Any) -> list[str]:
+    """Return sentences about the stationary distribution.
+
+    If there is no unique one, the sentences say why, and what would help.
+    """
+    if not chain.labels:
+        return []
+    closed, transient = chain.closed_classes
+    if len(closed) > 1:
+        ends = first_labels([chain.labels[states[0]] for states in closed])
+        return [
+            "There is no single stationary distribution, because the released chain "
+            "has several classes of states that it never leaves, for example those of "
+            f"{ends}. {_HELP}"
+        ]
+    lines = []
+    if len(transient):
+        labels = first_labels([chain.labels[i] for i in transient])
+        lines.append(
+            "The stationary distribution is 0 on states to which the chain never "
+            f"returns ({len(transient)}): {labels}. {_HELP}"
+        )
+    if chain.weak:
+        share = float(chain.stationary()[chain.weak].sum())
+        lines.append(
+            f"{share:.1%} of the stationary distribution lies on states whose rows may "
+            f"be noise alone ({len(chain.weak)}): {first_labels(chain.weak)}."
+        )
+    return lines
