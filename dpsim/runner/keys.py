@@ -6,6 +6,7 @@ import csv
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import sys
@@ -72,7 +73,7 @@ def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Sta
 
     - the code cells of the notebook, and which of them hold the parameters;
     - `values`, the overridden parameters, and the files that they name;
-    - the sources of dpsim, except for APART;
+    - the sources of dpsim, except for APART, and of dpsim_release if a cell names it;
     - the notebook's rows of LEDGER, and the files in data/ except for UNREAD;
     - the versions of Python and of LIBRARIES;
     - for a notebook that reads the results of others, these results and all rows of
@@ -86,6 +87,8 @@ def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Sta
     package = Path(__file__).parents[1]
     sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
     read = {f for f in sources if f.relative_to(package).parts[0] not in APART}
+    if any("dpsim_release" in cell["source"] for cell in notebook.cells):
+        read |= _release()
     read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
     read -= {paths.data() / file for file in (*LEDGER, *UNREAD)}
     if paths.stage(name):
@@ -144,6 +147,13 @@ def _table(file: str) -> list[dict[str, str]]:
         for column in LEDGER[file]:
             row.pop(column, None)
     return rows
+
+
+def _release() -> set[Path]:
+    """Return the sources of dpsim_release, if it is installed."""
+    spec = importlib.util.find_spec("dpsim_release")
+    folders = spec.submodule_search_locations if spec else None
+    return {file for folder in folders or () for file in Path(folder).glob("*.py*")}
 
 
 @functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid

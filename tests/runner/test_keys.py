@@ -85,7 +85,7 @@ COMPUTES = (
     "streams.py",
     "figures/house_style.py",
 )
-COMPUTES += ("ledger/rows.py", "release/unit.py")
+COMPUTES += ("ledger/rows.py", "released.py")
 STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
 EDITS: dict[str, tuple[bool, Edit]] = {
     **{name: (True, written("\n", f"dpsim/{name}")) for name in COMPUTES},
@@ -116,6 +116,20 @@ def test_what_runs_again(
     assert key() == before
     edit(toy, monkeypatch)
     assert (key() != before) == again
+
+
+@pytest.mark.parametrize("imports", [True, False])
+def test_a_notebook_that_imports_the_release_runs_again_when_its_sources_change(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, imports: bool
+) -> None:
+    written("x = 1\n", "dpsim_release/__init__.py")(toy, monkeypatch)
+    monkeypatch.syspath_prepend(str(toy))
+    monkeypatch.delitem(sys.modules, "dpsim_release", raising=False)
+    first = "import dpsim_release" if imports else "import dpsim"
+    recut(lambda cells: cells[-1].update(source=f"{first}\n{BODY}"))(toy, monkeypatch)
+    before = key()
+    written("y = 2\n", "dpsim_release/unit.py")(toy, monkeypatch)
+    assert (key() != before) == imports
 
 
 FILES = {
@@ -255,7 +269,7 @@ def imported(source: str) -> set[str]:
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add(str(node.module).split(".")[0])
-    return found - set(sys.stdlib_module_names) - {"dpsim"}
+    return found - set(sys.stdlib_module_names) - {"dpsim", "dpsim_release"}
 
 
 AROUND = {"filelock", "pooch", "requests", "tqdm"}
@@ -280,6 +294,8 @@ def test_the_key_holds_every_library_behind_the_notebooks() -> None:
         behind[path.name] = "\n".join(
             cell.source for cell in cells if cell.cell_type == "code"
         )
+    for path in (ROOT / "release" / "dpsim_release").glob("*.py"):
+        behind[f"release/{path.name}"] = path.read_text()
     modules = set().union(*map(imported, behind.values())) - AROUND - CLUSTER
     assert {"numpy", "dp_accounting", "ibis", "opendp"} <= modules
     distributions = importlib.metadata.packages_distributions()
