@@ -205,7 +205,10 @@ def text(table: pd.DataFrame, width: int) -> str:
     """
     wide = width >= 100
     verdicts = table["shown" if wide else "verdict"]
-    finds = {row.Index: _finds(row) for row in table.itertuples()}
+    finds = {
+        row.Index: _finds(row).removesuffix(" in each run")
+        for row in table.itertuples()
+    }
     if not wide:
         finds = {id: found.partition(" ±")[0] for id, found in finds.items()}
     names = table.index.str.partition(".").get_level_values(2)
