@@ -796,7 +796,7 @@ def test_the_report_opens_with_the_picture_explains_the_words_once_and_prints_an
     assert CliRunner().invoke(main, ["report"]).exit_code == 1, "nothing has been run"
     text = (toy / "figures" / "REPORT.md").read_text(encoding="utf-8")
     assert (
-        text.index("](00_overview/fig4_numbers.png)")
+        text.index("](00_overview/fig3_numbers.png)")
         < text.index("## What the words mean")
         < text.index("###")
     )

@@ -42,7 +42,6 @@ from .overview import (
     odds_chart as odds_chart,
     draw_releases as draw_releases,
     manhattan as manhattan,
-    draw_ratios as draw_ratios,
     claims_chart as claims_chart,
 )
 from .dirichlet import (

@@ -1,5 +1,5 @@
-"""The figures of the overview: Ann's count, releases of a class, Manhattan, the errors
-of the papers' mechanisms, and all claims."""
+"""The figures of the overview: Ann's count, releases of a class, Manhattan, and all
+claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from dpsim.figures.house_style import (
     PAPER,
     SMALL,
     TRUE,
-    plain_ticks,
     size,
 )
 
@@ -223,49 +222,6 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         "epsilon."
     )
     return Moving(spec, alt)
-
-
-def draw_ratios(ratios: pd.DataFrame, mechanisms: pd.DataFrame) -> Figure:
-    """Return a figure that compares the papers' mechanisms with the best alternatives.
-
-    Parameters
-    ----------
-    ratios : DataFrame
-        The columns are subject and ratio (the error of the paper's mechanism divided by
-        that of the best alternative), with a row for each epsilon.
-    mechanisms : DataFrame, with a row for each subject, in the order of the figure
-        The columns are theirs and best (the names of the two mechanisms), and epsilon
-        and times (the ranges of the epsilons and of the ratios, in words).
-    """
-    fig, ax = plt.subplots(figsize=size(2, 3.6), layout="none")
-    fig.subplots_adjust(left=0.585, right=0.98, top=0.97, bottom=0.15)
-    columns = (
-        (0.005, "released", mechanisms.index),
-        (0.195, "the paper's", mechanisms["theirs"]),
-        (0.34, "best other", mechanisms["best"]),
-        (0.485, "at ε", mechanisms["epsilon"]),
-    )
-    for x, title, cells in columns:
-        for y, cell in enumerate([title, *cells], start=-1):
-            ax.annotate(
-                cell,
-                (x, y),
-                xycoords=("figure fraction", "data"),
-                va="center",
-                size=SMALL,
-                weight="bold" if y < 0 else "normal",
-            )
-    for y, (subject, row) in enumerate(mechanisms.iterrows()):
-        part = ratios[ratios["subject"] == subject]["ratio"]
-        ax.plot([part.min(), part.max()], [y, y], color=PAPER, lw=1)
-        ax.plot(part, [y] * len(part), "o", color=PAPER, ms=5)
-        ax.text(1.3 * part.max(), y, row["times"], va="center", size=SMALL)
-    ax.axvline(1, color=TRUE, lw=0.8, zorder=0)
-    ax.set(xscale="log", xlim=(0.5, 4000))
-    ax.set(yticks=[], ylim=(len(mechanisms) - 0.5, -1.5))
-    ax.set_xlabel("error of the paper's ÷ error of the other")
-    plain_ticks(ax.xaxis, (0.5, 1, 2, 5, 10, 50, 200))
-    return fig
 
 
 def claims_chart(claims: pd.DataFrame) -> Moving:

@@ -18,7 +18,7 @@ OPENING = """\
 # What the papers report, and what we find
 
 ![A dot for each claim of the papers: our number divided by the number that the paper \
-reports, or by the limit that it states.](00_overview/fig4_numbers.png)
+reports, or by the limit that it states.](00_overview/fig3_numbers.png)
 
 *All claims at once.* Each dot is our number divided by the number that the paper \
 reports, or by the limit that it states. The contradicted claims and the slips \

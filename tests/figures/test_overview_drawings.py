@@ -75,26 +75,6 @@ def test_each_mechanism_has_a_panel_with_the_truth_in_black():
     plt.close(fig)
 
 
-def test_the_rows_of_the_ratios_keep_the_order_of_their_table():
-    ratios = pd.DataFrame({"subject": ["b", "a", "a"], "ratio": [3.0, 0.5, 2.0]})
-    named = pd.DataFrame(
-        {
-            "theirs": "Dirichlet",
-            "best": "noise",
-            "epsilon": ["1 to 5", "2"],
-            "times": ["0.5 to 2", "3"],
-        },
-        index=["a", "b"],
-    )
-    fig = figures.draw_ratios(ratios, named)
-    dots = [line for line in fig.axes[0].lines if line.get_marker() == "o"]
-    assert [line.get_xdata().tolist() for line in dots] == [[0.5, 2.0], [3.0]]
-    assert [line.get_ydata().tolist() for line in dots] == [[0, 0], [1]]
-    words = [text.get_text() for text in fig.axes[0].texts]
-    assert words.index("at ε") + 1 == words.index("1 to 5") == words.index("2") - 1
-    plt.close(fig)
-
-
 @pytest.mark.parametrize("kind", ["values", "bounds", "statements", "no ratio"])
 def test_each_kind_of_claim_has_a_panel(held, kind):
     claims = pd.DataFrame(
