@@ -17,9 +17,12 @@ import notebook_pages  # isort: skip
 COMPARES = (
     r"\b(?:than|better|best|worse|worst|fewest|smallest|largest|least|closest"
     r"|half as|twice as|times as|as much as|advantage|either|cannot|never|always|only"
-    r"|choose|prefer|avoid|should|need not|take|add|use)\b"
+    r"|need not|no longer)\b"
 )
-"""Words of a sentence that compares or advises."""
+"""Words of a sentence that compares. It needs a row of its own."""
+
+ADVISES = r"\b(?:choose|prefer|avoid|should|take|add|use|ask|compare)\b"
+"""Words of a sentence that advises. A row in the same paragraph gives the reason."""
 
 LINK = re.compile(r"\s*\(?\[([^\]]+)\]\([^)\s]*REPORT\.md#([\w.]+)\)\)?")
 """The link from a sentence to its row; the text is the ground."""
@@ -93,7 +96,7 @@ def places() -> Iterator[Place]:
     which = section(prose(OVERVIEW), "## Which mechanism to use")
     yield Place(OVERVIEW, "which mechanism", which)
     for name in paths.notebook_names():
-        if name in ledger.papers()["notebook"].array:
+        if name in (OVERVIEW, *ledger.papers()["notebook"]):
             answer = section(prose(name), "## The short answer")
             yield Place(name, "short answer", answer)
         for stem, caption in captions(name).items():
@@ -105,13 +108,14 @@ def places() -> Iterator[Place]:
             yield Place(name, stem, bold + (linked[0] if linked else ""))
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a Markdown text, and the cells of its tables."""
-    for line in re.split(r"\n\n|\n(?=[-|\d])", text):
-        parts = line.split(" | ") if line.startswith("|") else [line]
-        for part in parts:
-            part = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", part)
-            yield from re.split(r"(?<=[.!?])\s+(?=[A-Z(])", marked(part.strip("|")))
+def paragraphs(text: str) -> Iterator[list[str]]:
+    """Yield the paragraphs, list items and table lines of a Markdown text, each as its
+    sentences."""
+    for part in re.split(r"\n\n|\n(?=[-|\d])", text):
+        part = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", part)
+        cells = part.strip("|").split(" | ") if part.startswith("|") else [part]
+        found = [re.split(r"(?<=[.!?])\s+(?=[A-Z(])", marked(cell)) for cell in cells]
+        yield [sentence for cell in found for sentence in cell]
 
 
 @functools.cache
@@ -139,12 +143,15 @@ PLACES = list(places())
 def test_each_sentence_that_compares_or_advises_links_to_its_row(place: Place) -> None:
     assert place.text, "the heading or the bold message is missing"
     grounds = ledger.report_findings()["ground"]
-    for text in sentences(place.text):
+    for text, among in (
+        (text, "".join(part)) for part in paragraphs(place.text) for text in part
+    ):
         links = MARK.findall(text)
         plain = MARK.sub("", text)
-        assert links or not re.search(COMPARES, plain, re.IGNORECASE), (
-            f"a row in data/findings.csv and a link are missing: {plain!r}"
-        )
+        for words, linked in ((COMPARES, links), (ADVISES, MARK.findall(among))):
+            assert linked or not re.search(words, plain, re.IGNORECASE), (
+                f"a row in data/findings.csv and a link are missing: {plain!r}"
+            )
         for ground, id in links:
             assert id in grounds, f"data/findings.csv has no row {id!r}"
             assert ground == grounds[id], f"{id} is {grounds[id]!r}, not {ground!r}"
@@ -186,10 +193,8 @@ def test_each_row_belongs_to_a_heading_of_its_notebook(row: Any) -> None:
 
 def test_the_words_of_a_sentence_that_compares_and_how_it_is_read() -> None:
     text = "Use $\\epsilon$. It is **smaller** than `b` ([proved](../figures/REPORT.md#a.b)). See."
-    assert list(sentences(text)) == [
-        "Use ε.",
-        "It is smaller than b ⟦proved|a.b⟧.",
-        "See.",
+    assert list(paragraphs(text)) == [
+        ["Use ε.", "It is smaller than b ⟦proved|a.b⟧.", "See."]
     ]
     other = "It is true. ([proved](figures/REPORT.md#a.b))"
     assert marked(other) == "It is true ⟦proved|a.b⟧."
