@@ -69,8 +69,8 @@ def numeric(name: str, value: Any) -> Array:
             return np.asarray(value, dtype=float)
         # for example lists of unequal lengths, and integers above the largest float
         except (TypeError, ValueError, OverflowError):
-            kind = f"{value!r}"
-    raise ValueError(f"{name} must be {TAKEN}, got {kind[:160]}")
+            kind = shown(value)
+    raise ValueError(f"{name} must be {TAKEN}, got {kind}")
 
 
 def scalar(
@@ -88,13 +88,16 @@ def scalar(
     return float(array)
 
 
-def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+LARGEST_INTEGER = 2**63 - 1
+"""The largest integer of NumPy."""
+
+
+def integer(name: str, value: Any, low: int, high: int | None = LARGEST_INTEGER) -> int:
     """Return an integer in [low, high] as an int, with no upper limit if high is None.
 
     A float without decimals, such as 3.0, is accepted as an integer, but True is not.
     Anything else raises ValueError.
     """
-    where = f"an integer {_range(low, high)}"
     masked = isinstance(value, np.ma.MaskedArray)
     if isinstance(value, np.ndarray) and value.ndim == 0 and not masked:
         value = value[()]
@@ -102,11 +105,13 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     real = isinstance(value, numbers.Real) and not isinstance(
         value, bool | np.timedelta64
     )
-    if not real or not (isinstance(value, numbers.Integral) or value == value // 1):
-        raise ValueError(f"{name} must be {where}, got {value!r}")
-    if value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be {where}, got {value}")
-    return int(value)
+    if real and (isinstance(value, numbers.Integral) or value == value // 1):
+        value = int(value)
+        if low <= value and (high is None or value <= high):
+            return value
+    raise ValueError(
+        f"{name} must be an integer {_range(value, low, high)}, got {shown(value)}"
+    )
 
 
 def choice(name: str, value: Any, allowed: Collection[str]) -> str:
@@ -114,33 +119,49 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> str:
 
     Otherwise, a ValueError lists the allowed words.
     """
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+            f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}"
         )
     return str(value)
 
 
-def integers(name: str, value: Any, low: int, high: int | None = None) -> Integers:
+def integers(name: str, value: Any, low: int, high: int = LARGEST_INTEGER) -> Integers:
     """Return integers as an int64 array (0-d for one integer).
 
     The range and the accepted floats are those of `integer`. The ValueError gives the
     first entry that is not accepted.
     """
     array = numeric(name, value)
-    good = (array == np.floor(array)) & (array >= low) & (array < 2.0**63)
-    if high is not None:
-        good = good & (array <= high)
+    good = (
+        (array == np.floor(array))
+        & (array >= low)
+        & (array <= high)
+        & (array < 2.0**63)
+    )
     if not good.all():
+        first = float(array[~good].flat[0])
+        whole = int(first) if first.is_integer() else first
         raise ValueError(
-            f"{name} must be integers {_range(low, high)}, got {array[~good].flat[0]:g}"
+            f"{name} must be integers {_range(whole, low, high)}, got {first:g}"
         )
     exact = np.asarray(value)
     return (exact if exact.dtype.kind in "iu" else array).astype(np.int64)
 
 
-def _range(low: int, high: int | None) -> str:
+def _range(value: Any, low: int, high: int | None) -> str:
+    """Return the range in words, with the largest integer only if it is exceeded."""
+    if high == LARGEST_INTEGER and not (isinstance(value, int) and value > high):
+        high = None
     return f"of at least {low}" if high is None else f"from {low} to {high}"
+
+
+def shown(value: Any) -> str:
+    """Return the beginning of a value's representation, for a message."""
+    try:
+        return f"{value!r:.160}"
+    except ValueError:  # an integer of more digits than Python writes
+        return f"an integer of {value.bit_length()} bits"
 
 
 def size(name: str, value: Any) -> tuple[int, ...]:
@@ -162,10 +183,38 @@ def size(name: str, value: Any) -> tuple[int, ...]:
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
     """Return booleans broadcast to a shape; raise ValueError for anything else."""
-    array = np.asarray(value)
+    array = arrayed(name, value)
     if array.dtype != bool or isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be booleans, got {value!r:.160}")
+        raise ValueError(f"{name} must be booleans, got {shown(value)}")
     return fitted(name, array, shape)
+
+
+def arrayed(name: str, value: Any) -> NDArray[Any]:
+    """Return the value as an array; raise ValueError for lists of unequal lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be an array, got lists of unequal lengths: {shown(value)}"
+        ) from None
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return a boolean; raise ValueError for anything else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def together(names: str, *arrays: NDArray[Any]) -> None:
+    """Raise ValueError unless the arrays with these names broadcast."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(
+            f"{names} must have shapes that broadcast, got {shapes}"
+        ) from None
 
 
 def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -241,7 +290,7 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     if rng is None:
         return np.random.default_rng()
     if isinstance(rng, numbers.Integral) and not isinstance(rng, bool):
-        return np.random.default_rng(integer("rng", rng, 0))
+        return np.random.default_rng(integer("rng", rng, 0, None))
     raise TypeError(
         "rng must be a numpy.random.Generator, an integer or None, "
         f"got {type(rng).__name__}"
@@ -272,7 +321,7 @@ def _foreign(value: Any) -> str | None:
     if isinstance(value, numbers.Real) and not isinstance(value, np.generic):
         return None
     if isinstance(value, str | bytes) or not hasattr(value, "__array__"):
-        return f"{value!r}"
+        return shown(value)
     array = np.asarray(value)
     if array.dtype.kind in "iuf":
         return None

@@ -24,7 +24,7 @@ def stream(seed: int, name: str, chunk: int = 0) -> np.random.Generator:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a string, got {name!r}")
-    seed = checks.integer("seed", seed, 0)
+    seed = checks.integer("seed", seed, 0, None)
     chunk = checks.integer("chunk", chunk, 0)
     return np.random.default_rng(
         np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), chunk))

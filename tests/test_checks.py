@@ -183,7 +183,7 @@ def test_what_is_no_integer_in_range_is_refused(value):
 
 
 def test_large_integers_stay_exact():
-    assert checks.integer("n", 10**30, 0) == 10**30
+    assert checks.integer("n", 10**30, 0, None) == 10**30
     assert checks.integers("n", [2**62 + 1], 0).tolist() == [2**62 + 1]
     assert checks.integers("n", np.array([2**53 + 1]), 0).tolist() == [2**53 + 1]
     with pytest.raises(ValueError, match=r"^n must be integers"):

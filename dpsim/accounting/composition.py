@@ -163,7 +163,7 @@ def compose(
         Each entry describes a group of equal releases.
     count : array_like of int
         The number of releases in each group, at least 1, and at most 10,000 in all.
-    interval : float, optional
+    interval : float in [1e-9, 100], optional
         The step of the grid of the losses, in nats. None means 1/500 of a typical
         standard deviation of one loss. It is increased if the grid would be too large.
 
@@ -188,7 +188,7 @@ def compose(
         )
         interval = 2e-3 * math.sqrt(variance / total)
     else:
-        interval = checks.scalar("interval", interval, 0.0, open_low=True)
+        interval = checks.scalar("interval", interval, 1e-9, 100.0)
     log_tail = math.log(_TAIL / total)
     ends = {
         pair: float(hockey_stick.epsilon_for(log_tail, *pair, hockey_stick.REPLACE))

@@ -380,6 +380,7 @@ def minimum_and_shift(eta: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
     """
     eta = checks.real("eta", eta, _SMALLEST_SHARE, 0.5, open_high=True)
     shift = checks.real("shift", shift, _SMALLEST_SHARE, 1.0)
+    checks.together("eta and shift", eta, shift)
     outside = shift > (1.0 - 2.0 * eta) * (1.0 + 1e-12)
     if np.any(outside):
         bad = np.argmax(outside)
@@ -405,6 +406,7 @@ def beta_parameters(
     Raises ValueError unless both are in `PARAMETER_RANGE`.
     """
     scale = checks.real(name, scale, 0.0, open_low=True)
+    checks.together(f"{name} and what it multiplies", scale, eta, shift)
     lowest, highest = _scale_range(eta, shift)
     outside = (scale < lowest) | (scale > highest)
     if np.any(outside):

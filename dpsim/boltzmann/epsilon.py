@@ -26,6 +26,8 @@ from dpsim.boltzmann.space import (
 )
 from dpsim.checks import Array, Integers
 
+MOST_WORK = 2e10
+"""The largest number of multiplications for a diagonal W, some ten seconds."""
 # The largest number of histograms for which the normalisers of a full W are computed,
 # from all pairs of histograms.
 LARGEST_PAIRED = 30_000
@@ -133,8 +135,9 @@ def exact_epsilon_limit(
     ----------
     total, bins, t : as in `epsilon_bound`
     weights : array_like, optional
-        W, as in `objective`. There may be at most 30,000 histograms for a full W, and
-        50,000,000 / (N + 1) for a diagonal one.
+        W, as in `objective`. There may be at most 30,000 histograms for a full W. For a
+        diagonal one the sums may need 2e10 multiplications, which take ten seconds.
+        With equal weights, N may be about 790 for 2 bins, 450 for 3 and 225 for 4.
 
     Examples
     --------
@@ -204,12 +207,16 @@ def log_normalisers(x: Integers, t: float, w: Array) -> Array:
 def _sums(parts: Integers, total: int, a: Array) -> Array:
     """Return sums over z of exp(-sum_i a_i (z_i - parts_i)^2), (rows, N + 1).
 
-    Column M holds the sum over the z whose total is M.
+    Column M holds the sum over the z whose total is M. Terms below 1e-150 are left
+    out: the last column is at least 1, and denormal numbers would take most of the
+    time.
     """
-    if len(parts) * (total + 1) > LARGEST_TABLE:
+    work = a.size * (total + 1) ** 2 * (20 * (total + 1) + len(parts))
+    if work > MOST_WORK or len(parts) * (total + 1) > LARGEST_TABLE:
         raise ValueError(
-            f"total and bins must need at most {LARGEST_TABLE} sums, "
-            f"got {len(parts)} of {total + 1}"
+            f"total and bins must need at most {MOST_WORK:g} multiplications and "
+            f"{LARGEST_TABLE} sums, got {work:g} and {len(parts) * (total + 1)} "
+            f"for total {total} and bins {a.size}"
         )
     sums = np.zeros((len(parts), total + 1))
     sums[:, 0] = 1.0
@@ -217,6 +224,8 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
     added = before.T - before  # how many people of a total are in bin i
     for i, own in enumerate(a):
         terms = np.exp(-own * np.arange(-2.0 * total, total + 1) ** 2)
+        terms[terms < 1e-150] = 0.0
+        sums[sums < 1e-150] = 0.0
         for count in range(total + 1):  # a bin's terms depend only on its own count
             here = parts[:, i] == count
             if here.any():

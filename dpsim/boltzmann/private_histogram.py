@@ -103,6 +103,11 @@ def privatize(
         )
     if mechanism == "laplace" and steps is not None:
         raise ValueError("steps must be None for the mechanism 'laplace'")
+    if not isinstance(invariant, Mapping | None):
+        raise ValueError(
+            "invariant must be a dictionary of bins and their counts, "
+            f"got {checks.shown(invariant)}"
+        )
     kept = dict(invariant or {})
     fixed = checks.integers("invariant", list(kept), 0, bins - 1)
     counted = checks.integers("counts of invariant", list(kept.values()), 0, total)
@@ -246,6 +251,8 @@ def rounding_delta(error: float, epsilon: float) -> float:
 
 def _temperature(epsilon: float, total: int, w: Array) -> float:
     """Return the smallest t whose `epsilon_bound` is at most epsilon."""
+    least = epsilon_bound(total, w.size, space.SCALE, w)
+    epsilon = checks.scalar("epsilon", epsilon, least)
     t = epsilon_bound(total, w.size, 1.0, w) / epsilon
     while epsilon_bound(total, w.size, t, w) > epsilon:  # because of rounding
         t = math.nextafter(t, math.inf)

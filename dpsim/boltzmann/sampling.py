@@ -368,6 +368,7 @@ def metropolis(
         )
     w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
+    running_mean = checks.flag("running_mean", running_mean)
     chains = checks.integer("chains", chains, 1)
     checks.choice("candidate", candidate, CANDIDATES)
     checks.choice("rule", rule, RULES)

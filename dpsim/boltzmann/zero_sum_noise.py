@@ -178,8 +178,10 @@ def nearest_histogram(
     total = checks.integer("total", total, 1, LARGEST_TOTAL)
     counts = checks.integers("noisy", noisy, -LARGEST_COUNT, LARGEST_COUNT)
     counts = counts.astype(float)
-    if counts.ndim == 0:
-        raise ValueError("noisy must be counts (..., n), got one number")
+    if counts.ndim == 0 or counts.shape[-1] == 0:
+        raise ValueError(
+            f"noisy must be counts (..., n) of n >= 1 bins, got shape {counts.shape}"
+        )
     # a count that stays positive is at least 1 / n after the projection, because the
     # common amount is a fraction whose denominator is at most n
     kept = project_to_simplex(counts, total=total) > 0.5 / counts.shape[-1]

@@ -22,6 +22,8 @@ from dpsim.numerics.special import (
     log_minus_psi,
 )
 
+LARGEST_N = 1e300
+
 
 def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     """Return the exact E KL(p || x) in nats for x ~ Dir(k p), shape (...).
@@ -86,7 +88,7 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     0.1418
     """
     n = checks.real("categories", categories, 1.0)
-    N = checks.real("N", N, 1.0)
+    N = checks.real("N", N, 1.0, LARGEST_N)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
         few = np.broadcast_arrays(N, n)[0][n > N][0]
@@ -156,7 +158,7 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     -159.8
     """
     n = checks.integer("n", n, 2)
-    N = checks.real("N", N, float(n))
+    N = checks.real("N", N, float(n), LARGEST_N)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     one = 1.0 / N
     others = (n - 1.0) / N

@@ -172,7 +172,7 @@ def row_privacy(
     row = rows(counts)
     shape = np.shape(row.total)
     k = checks.fitted("k", checks.numeric("k", k), shape)
-    eta = checks.fitted("eta", checks.numeric("eta", eta), shape)
+    eta = checks.fitted("eta", checks.real("eta", eta, 0.0, 1.0, open_low=True), shape)
     gamma = checks.fitted("gamma", checks.numeric("gamma", gamma), shape)
     needed = np.minimum(row.categories, 3) * eta + 1.0 / row.total
     lacking = (row.categories < 2) | (needed > 1.0 + 1e-9)
@@ -226,6 +226,8 @@ def posterior_release(
     kappa = checks.real("kappa", kappa, 0.0, open_low=True)
     weights = counts + alpha
     total = weights.sum(axis=-1)
+    checks.together("kappa and the rows of counts", kappa, total)
+    checks.real("kappa (counts + alpha)", kappa * total, 0.0, 1e300, open_low=True)
     mean = weights / total[..., None]
     return dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
 
@@ -255,7 +257,7 @@ def posterior_absolute_error(
     share = c / rows(c).total[..., None]
     a = scale * (c + pseudo)
     total = a.sum(axis=-1, keepdims=True)
-    checks.real("kappa (counts + alpha)", [a.min(), total.max()], SMALLEST_SHAPE, 1e15)
+    checks.real("kappa (counts + alpha)", a, SMALLEST_SHAPE, 1e15)
     b = total - a
     mean = a / (a + b)
     of_share = share * (2.0 * betainc(a, b, share) - 1.0)

@@ -57,6 +57,8 @@ def theorem1_matrix_epsilon(
     """
     shift = 0.5 * checks.scalar("b", b, 0.0, 1.0, open_low=True)
     sizes = set(checks.integers("protected", protected, 2).ravel().tolist())
+    if not sizes:
+        raise ValueError("protected must have the number of one row or more, got none")
     of_rows = [
         theorem1_vector_epsilon(
             k, shift=shift, eta=eta, gamma=gamma, n=m, eta_bar=eta_bar
@@ -91,6 +93,9 @@ def theorem1_k(
     9.87
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
+    eta = checks.scalar("eta", eta)
+    eta_bar = checks.scalar("eta_bar", eta_bar)
+    gamma = checks.scalar("gamma", gamma)
 
     def excess(log_k: float) -> float:
         at = theorem1_matrix_epsilon(

@@ -56,6 +56,7 @@ def dirichlet_mechanism(
     rng = checks.generator(rng)
     parameters = np.ascontiguousarray(dirichlet_parameters(p, k)[2])
     rows = parameters.reshape(-1, parameters.shape[-1])
+    log = checks.flag("log", log)
     sizes = checks.size("size", size)
     out = np.empty((math.prod(sizes), *rows.shape))
     offset, scale, in_logs = gamma_constants(rows)

@@ -15,6 +15,7 @@ from dpsim.numerics import simplex
 
 # With a smaller k eta, a change of many entries can have a larger delta than a change
 # of two.
+LARGEST_SCALE = 1e300
 SMALLEST_K_ETA = 0.5
 # the smallest b / 2 and eta if losses add up; below them, the grid is too coarse
 SMALLEST_COMPOSED = 1e-3
@@ -239,7 +240,7 @@ def noisy_matrix(
     """
     rng = checks.generator(rng)
     P = checks.simplex("P", P)
-    scale = checks.scalar("scale", scale, 0.0, open_low=True)
+    scale = checks.scalar("scale", scale, 0.0, LARGEST_SCALE, open_low=True)
     sizes = checks.size("size", size)
     samplers = {"laplace": rng.laplace, "gaussian": rng.normal}
     sample = samplers[checks.choice("noise", noise, samplers)]
@@ -298,7 +299,7 @@ def _neighbours(
             "the number of records of each row being public"
         )
     else:
-        b = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+        b = checks.scalar("b", b, accounting.noise_scales.SMALLEST_B, 1.0)
         step = np.full(possible.shape, 0.5 * b)
         words = f"{changed}{moving} changed{at_once}, by up to {b!r} in 1-norm"
     if together > 1:

@@ -7,8 +7,12 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, markov
 from dpsim.checks import Array
-from dpsim.dirichlet.accuracy import expected_absolute_error_bound, expected_kl_bound
-from dpsim.dirichlet.mechanism import SMALLEST_PARAMETER
+from dpsim.dirichlet.accuracy import (
+    LARGEST_N,
+    expected_absolute_error_bound,
+    expected_kl_bound,
+)
+from dpsim.dirichlet.mechanism import LARGEST_K, SMALLEST_PARAMETER
 from dpsim.numerics.special import log_beta
 
 
@@ -38,7 +42,7 @@ def mean_kl_bound(
     if categories is None:
         categories = pi.shape[-1]
     n = checks.fitted("categories", checks.numeric("categories", categories), pi.shape)
-    N = checks.fitted("N", checks.numeric("N", N), pi.shape)
+    N = checks.fitted("N", checks.real("N", N, 1.0, LARGEST_N), pi.shape)
     k = checks.fitted("k", checks.numeric("k", k), pi.shape)
     return checks.plain((pi * expected_kl_bound(n, N, k)).sum(axis=-1))
 
@@ -115,13 +119,19 @@ def matrix_dirichlet_bound(
     1.023
     """
     n = checks.integer("n", n, 2)
-    norm = checks.real("norm", norm, 0.0)
-    k = checks.real("k", k, 0.0, open_low=True)
+    norm = checks.real("norm", norm, 0.0, LARGEST_N)
+    k = checks.real("k", k, 0.0, LARGEST_K, open_low=True)
+    checks.together("norm and k", norm, k)
     eta = checks.scalar("eta", eta, 0.0, 0.5, open_low=True, open_high=True)
     eta_bar = checks.scalar(
         "eta_bar", eta_bar, 0.0, 0.5 - eta, open_low=True, open_high=True
     )
-    rest = eta_bar + (checks.real("protected", protected, 2.0) - 1.0) * eta
+    sizes = checks.real("protected", protected, 2.0)
+    if sizes.ndim > 1 or not sizes.size:
+        raise ValueError(
+            f"protected must be one number or one for each row, got shape {sizes.shape}"
+        )
+    rest = eta_bar + (sizes - 1.0) * eta
     if (rest >= 1.0).any():
         raise ValueError(
             f"protected must be below {1 + (1 - eta_bar) / eta:g}, "

@@ -213,6 +213,8 @@ def best_epsilon_bound(
     2.175
     """
     n = checks.integer("n", n, 2)
+    eta = checks.scalar("eta", eta)
+    shift = checks.scalar("shift", shift)
     k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
     deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     low = math.log(1e-300)

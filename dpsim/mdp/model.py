@@ -52,7 +52,7 @@ class MDP:
     allowed: Any = None
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.transitions)
+        shape = checks.arrayed("transitions", self.transitions).shape
         if len(shape) < 3 or shape[-3] != shape[-1] or 0 in shape[-3:]:
             raise ValueError(f"transitions must have shape (..., S, A, S), got {shape}")
         states, actions = shape[-3:-1]
@@ -69,12 +69,11 @@ class MDP:
         vectors = np.where(allowed[..., None], numbers, ignored)
         vectors = checks.simplex("transitions", vectors)
         transitions = np.where(allowed[..., None], vectors, 0.0)
-        if np.shape(self.rewards) != (states, actions):
-            raise ValueError(
-                f"rewards must have shape ({states}, {actions}), "
-                f"got {np.shape(self.rewards)}"
-            )
         numbers = checks.numeric("rewards", self.rewards)
+        if numbers.shape != (states, actions):
+            raise ValueError(
+                f"rewards must have shape ({states}, {actions}), got {numbers.shape}"
+            )
         rewards = checks.real("rewards", np.where(allowed, numbers, 0.0))
         endless = self.horizon is None
         horizon = None if endless else checks.integer("horizon", self.horizon, 1)
@@ -132,7 +131,7 @@ def _terminal_values(
     if horizon is None:
         if terminal is not None:
             raise ValueError(
-                f"terminal must be None without a horizon, got {terminal!r}"
+                f"terminal must be None without a horizon, got {checks.shown(terminal)}"
             )
         return None
     if terminal is None:
@@ -257,13 +256,14 @@ def policy_weights(mdp: MDP, policy: ArrayLike) -> Policy:
     """
     states, actions = mdp.rewards.shape
     shape = (states,) if mdp.horizon is None else (mdp.horizon, states)
-    randomised = np.asarray(policy).dtype.kind == "f"
+    given = checks.arrayed("policy", policy)
+    randomised = given.dtype.kind == "f"
     shape = (*shape, actions) if randomised else shape
-    if np.shape(policy)[-len(shape) :] != shape:
+    if given.shape[-len(shape) :] != shape:
         wanted = ", ".join(map(str, shape))
         kind = "probabilities" if randomised else "actions"
         raise ValueError(
-            f"policy must have shape (..., {wanted}) for {kind}, got {np.shape(policy)}"
+            f"policy must have shape (..., {wanted}) for {kind}, got {given.shape}"
         )
     if randomised:
         weights: Policy = checks.simplex("policy", policy)

@@ -112,7 +112,7 @@ def privatize(
         apart = 2.0 / number  # a record moves 1/N from one entry to another
         far = f"by one of its {repr(number).removesuffix('.0')} records"
     else:
-        apart = checks.scalar("b", b, 0.0, 1.0, open_low=True)
+        apart = checks.scalar("b", b, accounting.noise_scales.SMALLEST_B, 1.0)
         far = f"by up to {apart!r} in 1-norm, in two entries"
     generator, simulation = private.source(rng)
     if mechanism is None and eta is not None:

@@ -28,6 +28,8 @@ from dpsim.words.space import (
     word_space,
 )
 
+LONGEST_WORD = 10_000
+
 
 def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     """Return the exact numbers (n + 1,) of words at distance 0 to n from any word.
@@ -38,7 +40,8 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
 
     Parameters
     ----------
-    n, m : int, at least 1
+    n : int, from 1 to 10,000
+    m : int, at least 1
 
     Examples
     --------
@@ -46,9 +49,11 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     >>> words.alphabet_counts(3, 4).tolist()
     [1, 9, 27, 27]
     """
-    n = checks.integer("n", n, 1)
+    n = checks.integer("n", n, 1, LONGEST_WORD)
     m = checks.integer("m", m, 1)
-    counts = [math.comb(n, ell) * (m - 1) ** ell for ell in range(n + 1)]
+    counts = [1]
+    for ell in range(n):
+        counts.append(counts[-1] * (n - ell) * (m - 1) // (ell + 1))
     return np.array(counts, dtype=object)
 
 

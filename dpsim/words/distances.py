@@ -330,7 +330,7 @@ def _arguments(
     """
     epsilon = checks.real("epsilon", epsilon, 0.0)
     b = checks.integer("b", b, 1)
-    values = np.asarray(counts)
+    values = checks.arrayed("counts", counts)
     masked = isinstance(counts, np.ma.MaskedArray)
     if values.dtype == object and not masked:  # integers of any size
         if not all(_is_count(each) for each in values.ravel().tolist()):
@@ -460,6 +460,10 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     0.1192
     """
     apart = checks.integers("apart", apart, 0)
+    if apart.ndim != 2 or apart.shape[0] != apart.shape[1] or not apart.size:
+        raise ValueError(
+            f"apart must be a square matrix of distances, got shape {apart.shape}"
+        )
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
     size = len(apart)
     w, v = np.nonzero(apart == 1)

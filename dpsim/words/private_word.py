@@ -107,6 +107,7 @@ def privatize(
         checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
     generator, simulation = private.source(rng)
+    public_labels = checks.flag("public_labels", public_labels)
     bare, labelled = _strip_labels(word, public_labels)
     automaton = HammingAutomaton(bare, letters=space)
     length = len(automaton.codes)

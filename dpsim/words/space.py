@@ -134,7 +134,9 @@ def word_space(
                 "unless adjacency is, got None"
             )
         if start is not None:
-            raise ValueError(f"start must be None without an adjacency, got {start!r}")
+            raise ValueError(
+                f"start must be None without an adjacency, got {checks.shown(start)}"
+            )
         return WordSpace(_labels(letters), None)
     rows = feasible_transitions(adjacency)
     states = rows.shape[0]
@@ -146,7 +148,8 @@ def word_space(
     first = states if start is ANYWHERE else _code(shown, start)
     if start is None or first is None:
         raise ValueError(
-            f"start must be one of the states, {_described(shown)}, got {start!r}"
+            f"start must be one of the states, {_described(shown)}, "
+            f"got {checks.shown(start)}"
         )
     if shown.count(start) > 1:
         raise ValueError(f"start must be the label of one state only, got {start!r}")
@@ -181,7 +184,7 @@ def feasible_transitions(adjacency: ArrayLike | sp.sparray) -> sp.csr_array:
     sparse = sp.issparse(adjacency)
     matrix: Any = adjacency
     if not sparse and not np.ma.isMaskedArray(adjacency):
-        matrix = np.asarray(adjacency)
+        matrix = checks.arrayed("adjacency", adjacency)
     values: Any = matrix.data if sparse else adjacency
     if matrix.dtype == np.bool_:
         values = (values if sparse else matrix).astype(float)
@@ -204,14 +207,23 @@ def _labels(
     if not isinstance(letters, Sequence) and getattr(letters, "ndim", 0) != 1:
         return range(checks.integer("letters", letters, 1))
     labels = _listed(letters)
-    missing = any(x != x for x in labels)  # no word could use nan
-    if not labels or missing or (len(set(labels)) != len(labels) and not repeated):
-        different = "" if repeated else "different "
+    if not _are_labels(labels) or (len(set(labels)) < len(labels) and not repeated):
         raise ValueError(
-            f"letters must be a sequence of one or more {different}labels, "
-            f"got {letters!r}"
+            "letters must be a sequence of one or more different labels, "
+            f"got {checks.shown(letters)}"
         )
     return range(len(labels)) if labels == list(range(len(labels))) else labels
+
+
+def _are_labels(labels: list[Any]) -> bool:
+    """Return whether there are labels, none of which is missing or unhashable.
+
+    No word could use nan or another value that does not equal itself.
+    """
+    try:
+        return bool(set(labels)) and all(bool(x == x) for x in labels)
+    except (TypeError, ValueError, ArithmeticError):  # lists, pandas.NA, signalling NaN
+        return False
 
 
 def _listed(labels: Any) -> list[Any]:
@@ -240,7 +252,7 @@ def _code(labels: Sequence[Hashable], label: Any) -> int | None:
         label = label[()]
     try:
         code = labels.index(label)
-    except ValueError:
+    except (TypeError, ValueError, ArithmeticError):  # pandas.NA, signalling NaN
         return None
     return code if _is_number(label) == _is_number(labels[code]) else None
 
