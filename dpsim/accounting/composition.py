@@ -180,6 +180,8 @@ def compose(
     for *each, times in np.broadcast(a, t, counts):
         pair = (float(each[0]), float(each[1]))
         groups[pair] = groups.get(pair, 0) + int(times)
+    if not groups:
+        raise ValueError("k, shift, eta and count must describe a release, got none")
     total = checks.integer("the sum of count", sum(groups.values()), 1, _MOST_RELEASES)
     if interval is None:
         variance = sum(

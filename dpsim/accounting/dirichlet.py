@@ -139,6 +139,7 @@ def exact_epsilon(
     eta, shift = minimum_and_shift(eta, shift)
     a, t = beta_parameters("k", k, eta, shift)
     log_delta = np.log(_probability(delta))
+    checks.together("delta and the parameters of the mechanism", log_delta, a, t)
     return hockey_stick.epsilon_for(log_delta, a, t, hockey_stick.REPLACE)
 
 
@@ -234,6 +235,7 @@ def posterior_floor(
     """
     delta = _probability(delta)
     alpha = _pseudo_count(alpha)
+    checks.together("delta and alpha", delta, alpha)
     return _FLOORS[_pair(adjacency)](delta, alpha, _ONE)
 
 
@@ -269,6 +271,7 @@ def calibrate_kappa(
 
 def _delta(epsilon: ArrayLike, a: Array, t: Array, pair: int) -> Array:
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
+    checks.together("epsilon and the parameters of the mechanism", epsilon, a, t)
     delta = np.exp(np.minimum(hockey_stick.log_delta(epsilon, a, t, pair), 0.0))
     return np.maximum(delta, SMALLEST_DELTA)
 
@@ -406,7 +409,7 @@ def beta_parameters(
     Raises ValueError unless both are in `PARAMETER_RANGE`.
     """
     scale = checks.real(name, scale, 0.0, open_low=True)
-    checks.together(f"{name} and what it multiplies", scale, eta, shift)
+    checks.together(f"{name} and the minimum and shift", scale, eta, shift)
     lowest, highest = _scale_range(eta, shift)
     outside = (scale < lowest) | (scale > highest)
     if np.any(outside):

@@ -18,6 +18,7 @@ from dpsim.numerics import search
 CELLS = (
     200_000  # of the grid on which the losses of several Laplace variables are added
 )
+MOST_ROWS = 10_000
 SMALLEST_B = 1e-100
 """The smallest distance between neighbours, so that nothing underflows."""
 MARGIN = 1e-10  # the relative amount by which a Gaussian scale is rounded up
@@ -38,7 +39,7 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     epsilon : float, in [0, 10000]
     delta : float, in (0, 1)
     b : float, in [1e-100, 1]; the distance in 1-norm between two neighbours in one row
-    rows : int, at least 1; the number of rows in which neighbours differ
+    rows : int, from 1 to 10,000; the number of rows in which neighbours differ
 
     Examples
     --------
@@ -48,7 +49,7 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1e4)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     b = checks.scalar("b", b, SMALLEST_B, 1.0)
-    rows = checks.integer("rows", rows, 1)
+    rows = checks.integer("rows", rows, 1, MOST_ROWS)
     sigma = gaussian_mechanism.get_sigma_gaussian(epsilon, delta)
     log_tail = float(log_ndtr(0.5 / sigma - epsilon * sigma))
     if math.log(delta) - log_tail < math.log(SMALLEST_TAIL_SHARE):
@@ -100,7 +101,7 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
     b = checks.scalar("b", b, SMALLEST_B, 1.0)
-    rows = checks.integer("rows", rows, 1)
+    rows = checks.integer("rows", rows, 1, MOST_ROWS)
 
     root = math.log(b * math.sqrt(rows / 2))
     # a coarse grid first finds where to search on the fine one

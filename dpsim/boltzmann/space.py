@@ -46,7 +46,7 @@ def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
     """
     if weights is None:
         return np.ones(bins)
-    w = checks.real("weights", weights, -SCALE, SCALE)
+    w = checks.real("weights", weights, -SCALE, SCALE) + 0.0  # a zero without sign
     if w.shape not in ((bins,), (bins, bins)):
         raise ValueError(
             f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}"
