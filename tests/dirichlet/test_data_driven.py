@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import polygamma
+from scipy.optimize import brentq
+from scipy.special import betainc, betaln, expit, polygamma
 
 from dpsim import accounting, datasets, dirichlet, ledger, markov
 
@@ -247,3 +248,55 @@ def test_refusals_of_the_chain_name_the_argument(call, named) -> None:
     """They said "p" and "n", which are arguments of functions that the user never called."""
     with pytest.raises(ValueError, match=rf"^{named}\b"):
         call()
+
+
+def delta_of_two_shares(k: float, epsilon: float, p: float, q: float) -> float:
+    """The exact delta of Beta(k p, k - k p) against Beta(k q, k - k q)."""
+    a, b, c, d = k * p, k - k * p, k * q, k - k * q
+    constant = betaln(c, d) - betaln(a, b)
+    if a < c:  # the ratio falls: look at the other share
+        a, b, c, d = b, a, d, c
+    rest = expit((constant - epsilon) / (a - c))
+    return float(betainc(b, a, rest) - np.exp(epsilon) * betainc(d, c, rest))
+
+
+def largest_k_of_two_shares(epsilon: float, delta: float, least: int, N: int) -> float:
+    first = np.unique(np.linspace(least, N - least - 1, 9).astype(int)) / N
+    pairs = [(p, p + 1 / N) for p in first]
+
+    def excess(log_k: float) -> float:
+        k = np.exp(log_k)
+        found = (delta_of_two_shares(k, epsilon, *pair) for pair in pairs)
+        other = (delta_of_two_shares(k, epsilon, *pair[::-1]) for pair in pairs)
+        return max(*found, *other) - delta
+
+    return float(np.exp(brentq(excess, np.log(0.05 * N / least), np.log(1e9))))
+
+
+@pytest.mark.parametrize(
+    ("N", "least", "count"),
+    [(20, 6, 6), (100, 5, 5), (1000, 333, 333), (1000, 333, 500), (1000, 50, 400)],
+)
+@pytest.mark.parametrize("delta", [1e-4, 0.002, 0.0214])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_noise_on_one_of_two_counts_is_better_than_the_largest_k_of_two_shares(
+    N: int, least: int, count: int, epsilon: float, delta: float
+) -> None:
+    """Formula (E) is only an upper bound for two shares, so k may be larger."""
+    share, needed = (
+        count / N,
+        accounting.privacy_floor(delta, shift=1 / N, eta=least / N),
+    )
+    if needed >= epsilon:
+        pytest.skip("no k reaches it")
+    k = largest_k_of_two_shares(epsilon, delta, least, N)
+    bound = accounting.calibrate_k(epsilon, delta, shift=1 / N, eta=least / N)
+    assert bound <= k * (1 + 1e-6)
+    by_draw = dirichlet.expected_absolute_error([share, 1 - share], k).sum() / 2
+    if delta <= epsilon / 200:
+        q = np.exp(-epsilon)
+        noise = 2 * q / (1 - q * q)
+    else:
+        sigma = 2**0.5 * accounting.gaussian_scale(epsilon, delta, b=1.0)
+        noise = sigma * (2 / np.pi) ** 0.5
+    assert noise / N < by_draw
