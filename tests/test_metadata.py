@@ -33,6 +33,29 @@ def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
     assert len(changelog.split()) <= 300 * len(released)
 
 
+def test_the_pythons_that_are_declared_are_those_that_ci_runs() -> None:
+    prefix = "Programming Language :: Python :: "
+    declared = [
+        one.removeprefix(prefix)
+        for one in archive.project()["classifiers"]
+        if one.startswith(prefix)
+    ]
+    workflows = ROOT / ".github" / "workflows"
+    ci, monthly = (
+        [
+            job["strategy"]["matrix"]["python"]
+            for job in yaml.safe_load((workflows / name).read_text())["jobs"].values()
+            if "python" in job.get("strategy", {}).get("matrix", {})
+        ]
+        for name in ("ci.yml", "monthly.yml")
+    )
+    assert declared in ci
+    assert [declared[0], declared[-1]] in monthly
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {declared[0]} to {declared[-1]}" in readme
+    assert archive.project()["requires-python"] == f">={declared[0]}"
+
+
 def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the_lock() -> (
     None
 ):
