@@ -213,8 +213,8 @@ class Bench:
 FAULTS: dict[str, Callable[[Bench], str]] = {
     "no home": lambda bench: bench.works(environment={"HOME": "/nonexistent"}),
     "umask 077": lambda bench: bench.works(umask=0o077),
-    "64 open files at most": lambda bench: bench.works(
-        prefix=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
+    "128 open files at most": lambda bench: bench.works(
+        prefix=["sh", "-c", 'ulimit -n 128; exec "$@"', "sh"]
     ),
     "locale C, without UTF-8": lambda bench: bench.works(
         environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
