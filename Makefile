@@ -13,14 +13,16 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-env:  ## build .venv from the lock, when it is missing or the lock has changed
-	@cmp -s requirements.lock .venv/requirements.lock || { \
+env:  ## build .venv from the lock, when it is missing, was made elsewhere, or the lock has changed
+	@{ cmp -s requirements.lock .venv/requirements.lock && [ "$$(cat .venv/checkout 2>/dev/null)" = "$$(pwd -P)" ]; } || { \
 	  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version.split()[0] + ": make PYTHON=python3.11 ...")' \
+	  && if [ -f .venv/checkout ] && [ "$$(cat .venv/checkout)" != "$$(pwd -P)" ]; then \
+	    echo "this .venv was made in $$(cat .venv/checkout) and would run the code there, so it is built anew"; fi \
 	  && echo "building .venv from requirements.lock (a few minutes, once)" \
 	  && rm -rf .venv && $(PYTHON) -m venv .venv \
 	  && $(PIP) -r requirements.lock \
 	  && $(PIP) --no-build-isolation --no-deps --config-settings editable_mode=compat -e . -e ./release \
-	  && cp requirements.lock .venv/requirements.lock; }
+	  && pwd -P >.venv/checkout && cp requirements.lock .venv/requirements.lock; }
 	@cp -R tools/jupyter/. .venv  # with these, nbconvert's pages keep the alternative texts of pictures
 
 test-env: env

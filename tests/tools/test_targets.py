@@ -3,6 +3,7 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,35 @@ def test_lab_takes_options_and_tells_root_what_to_do(
         else "OPTIONS=--allow-root"
     )
     assert said in done.stdout
+
+
+STUB = """#!/bin/sh
+case "$*" in *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;; esac
+"""
+"""A Python that makes an environment of itself and installs nothing."""
+
+
+def test_a_moved_checkout_builds_its_environment_anew(tmp_path: Path) -> None:
+    first = tmp_path / "a first place"
+    for name in ("tools/jupyter", "stubs"):
+        (first / name).mkdir(parents=True)
+    for name in ("Makefile", "requirements.lock"):
+        shutil.copy(ROOT / name, first)
+    (first / "stubs" / "python").write_text(STUB)
+    (first / "stubs" / "python").chmod(0o755)
+
+    def make(place: Path) -> str:
+        command = ["make", "--no-print-directory", "env", "PYTHON=stubs/python"]
+        done = subprocess.run(
+            command, cwd=place, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert "building .venv" in make(first)
+    assert make(first) == ""
+    second = tmp_path / "moved"
+    shutil.copytree(first, second)
+    (second / "kept.txt").touch()
+    said = make(second)
+    assert f"was made in {first}" in said and "building .venv" in said
+    assert (second / "kept.txt").exists() and make(second) == make(first) == ""
