@@ -154,9 +154,6 @@ WHOSE = "**Whose numbers these are.**"
 WIDTH = 120
 """The width of a line of prose in README.md."""
 
-NOT_SEEN = re.compile(r"not\s+(?:been\s+)?seen|never\s+seen")
-"""What a caption says if nobody here has seen the paper's picture."""
-
 
 def summary(table: pd.DataFrame, folder: str = "") -> str:
     """Return README's table of the papers as Markdown, and the sentences below it.
@@ -228,7 +225,9 @@ def _whose(name: str) -> str:
     """Return what a notebook says about whose numbers it uses, without its heading."""
     for paragraph in _paragraphs(name):
         if paragraph.startswith(WHOSE):
-            return " ".join(paragraph.removeprefix(WHOSE).split())
+            text = " ".join(paragraph.removeprefix(WHOSE).split())
+            # where a figure stands concerns only the reader of the notebook
+            return re.sub(r" (?:The paper's )?Figures? [^.]*\.$", "", text)
     return ""
 
 
@@ -244,8 +243,6 @@ def _paragraphs(name: str) -> list[str]:
 def figure_index() -> str:
     """Return README's index of our plots of the papers' figures, as Markdown.
 
-    A dagger marks a plot whose caption says that we have not seen the paper's picture.
-
     Examples
     --------
     >>> from dpsim import ledger
@@ -254,17 +251,10 @@ def figure_index() -> str:
     """
     rows = []
     for name, reference in papers().set_index("notebook")["reference"].items():
-        unseen = {
-            found[1]
-            for text in _paragraphs(name)
-            if (found := re.match(r"\*\*(?:Paper, )?Figure (\d+)", text))
-            and NOT_SEEN.search(text)
-        }
         links = []
-        for number, stem in sorted(_papers_figures(name)):
-            dagger = " †" if str(number) in unseen else ""
+        for _, stem in sorted(_papers_figures(name)):
             title = stem[3:].replace("_", " ")
-            links.append(f"[{title}](figures/{name}/{stem}.png){dagger}")
+            links.append(f"[{title}](figures/{name}/{stem}.png)")
         paper = f"[{reference.rpartition(',')[0]}](notebooks/{name}.ipynb)"
         rows.append((paper, ", ".join(links)))
     columns = ("paper", "our plots of its figures")
@@ -272,8 +262,9 @@ def figure_index() -> str:
 
 
 PLOTS = textwrap.fill(
-    "Our plots of the papers' figures use stand-ins where the table above says so. For a "
-    "plot marked with †, we have not seen the paper's own picture, and follow its text.",
+    "Our plots of the papers' figures use stand-ins where the table above says so. We "
+    "have not seen the papers' own pictures, because our copies contain only the texts "
+    "and the captions.",
     width=WIDTH,
 )
 
