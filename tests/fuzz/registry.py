@@ -46,7 +46,8 @@ class Entry:
 ENTRIES: dict[str, Entry] = {}
 LEFT_OUT = {
     "a check, or a part of what is fuzzed and checks its arguments": """
-        checks.mask checks.fitted numerics.hockey_stick.* numerics.search.* numerics.special.tail_series
+        checks.mask checks.fitted checks.shown checks.arrayed checks.flag checks.together
+        numerics.hockey_stick.* numerics.search.* numerics.special.tail_series
         numerics.special.log1p_minus words.distances.largest_exponential
         markov.sparse.square dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
         boltzmann.sampling.draw_limit boltzmann.sampling.limit_error boltzmann.sampling.step_error
@@ -366,6 +367,16 @@ add("streams.threads", between(1))
 add("streams.private", anything)
 add("streams.in_chunks", probability, work=st.just(lambda size, rng: rng.random(size)), total=st.integers(0, 50),
     chunk=st.integers(1, 20), seed=st.integers(0, 99), name=text)  # fmt: skip
+
+add(
+    "noise.geometric",
+    finite,
+    epsilon=reals(1e-3, 30),
+    size=size,
+    rng=rng,
+    change=real(0.1, 9),
+)
+add("noise.geometric_error", non_negative, epsilon=reals(1e-3, 30), change=real(0.1, 9))
 
 # ------------------------------------------------------------------------------------------------ special functions
 
