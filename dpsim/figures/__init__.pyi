@@ -62,6 +62,7 @@ from .permute_and_flip import (
     COLOURS as COLOURS,
     word_chart as word_chart,
     draw_drives as draw_drives,
+    draw_two_drives as draw_two_drives,
     draw_errors as draw_errors,
 )
 from .mdp_policy_synthesis import (

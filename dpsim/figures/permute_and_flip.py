@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
@@ -228,6 +230,21 @@ def _tabulate(
                 ha="center",
                 va="center",
             )
+
+
+def draw_two_drives(
+    roads: RoadChain, true: Sequence[int], private: Sequence[int]
+) -> Figure:
+    """Return the thumbnail: the true drive and a private one on a bare map."""
+    fig, ax = plt.subplots(figsize=(3.5, 2.4))
+    draw_network(ax, roads)
+    for drive, colour, name in ((true, TRUE, "true"), (private, PAPER, "private")):
+        line = walk_stops(roads, drive)
+        ax.plot(*line.T, color=colour, lw=4, zorder=4, label=name)
+        ax.plot(*line[-1], "s", ms=9, color=colour, zorder=5)
+    ax.plot(*line[0], "o", ms=11, mfc="white", mec=TRUE, mew=2.5, zorder=6)
+    fig.legend(loc="outside right center", fontsize=15, handlelength=0.8)
+    return fig
 
 
 def draw_errors(
