@@ -235,7 +235,13 @@ def _tabulate(
 def draw_two_drives(
     roads: RoadChain, true: Sequence[int], private: Sequence[int]
 ) -> Figure:
-    """Return the thumbnail: the true drive and a private one on a bare map."""
+    """Return the thumbnail: the true drive and a private one on a bare map.
+
+    Parameters
+    ----------
+    roads : RoadChain
+    true, private : sequence of int, segments, which begin with the public start
+    """
     fig, ax = plt.subplots(figsize=(3.5, 2.4))
     draw_network(ax, roads)
     for drive, colour, name in ((true, TRUE, "true"), (private, PAPER, "private")):
