@@ -10,6 +10,7 @@ both accept the same values and refuse others in the same words.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -75,12 +76,16 @@ def numbers(
     *,
     least: int = 0,
     most: int | None = None,
+    rising: bool = False,
     **ends: bool,
 ) -> list[float]:
-    """Return a list of `least` to `most` numbers in an interval, read as by
-    `integers`."""
+    """Return a list of `least` to `most` numbers in an interval, read as by `integers`.
+    If `rising` is set, each number must be larger than the one before."""
     listed = _listed(name, value, least, most)
-    return [number(f"each entry of {name}", one, low, high, **ends) for one in listed]
+    found = [number(f"each entry of {name}", one, low, high, **ends) for one in listed]
+    if rising and found != sorted(set(found)):
+        raise ValueError(f"the entries of {name} must rise, got {found}")
+    return found
 
 
 def texts(name: str, value: Any) -> list[str]:
@@ -114,5 +119,8 @@ def _listed(name: str, value: Any, least: int = 0, most: int | None = None) -> A
                 ) from None
     elif not isinstance(value, list | tuple):
         listed = [value]
-    checks.integer(f"number of entries of {name}", len(listed), least, most)
+    highest = math.inf if most is None else most
+    if not least <= len(listed) <= highest:
+        many = least if least == most else f"{least} to {highest}"
+        raise ValueError(f"{name} must have {many} entries, got {len(listed)}")
     return listed

@@ -47,7 +47,7 @@ REFUSED = [
     ("bins", "-1", "each entry of bins must be an integer of at least 0, got -1"),
     ("bins", "1,two", "each entry of bins must be an integer of at least 0"),
     ("bins", "[1", "bins must be a list like 1,2,3, got [1"),
-    ("bins", ",".join("1" * 10), "number of entries of bins must be an integer from 0"),
+    ("bins", ",".join("1" * 10), "bins must have 0 to 9 entries, got 10"),
     ("fast", "maybe", "fast must be true or false, got 'maybe'"),
     ("fast", "1", "fast must be true or false, got "),
     ("seed", "-1", "seed must be an integer of at least 0, got -1"),
@@ -97,6 +97,21 @@ def test_text_from_a_yaml_file_is_the_number_that_it_writes(toy: Path) -> None:
     assert parameters.integer("n", "5e1", 2, 100) == 50
     assert parameters.number("delta", "1e-6", 0, 1) == 1e-6
     assert parameters.numbers("k", ["1e1", "2"], 0, 50) == [10.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        (50, "k must have 2 entries, got 1"),
+        ([50, 20], r"the entries of k must rise, got \[50.0, 20.0\]"),
+        ([20, 20], "the entries of k must rise"),
+        ([20, 500], r"each entry of k must be in \[3, 300\], got 500"),
+    ],
+)
+def test_a_list_has_its_length_and_rises(value: object, message: str) -> None:
+    """One number was refused as "got 0"."""
+    with pytest.raises(ValueError, match=message):
+        parameters.numbers("k", value, 3, 300, least=2, most=2, rising=True)
 
 
 def test_plain_papermill_refuses_in_the_checks_cell(toy: Path) -> None:
