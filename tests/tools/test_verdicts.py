@@ -100,7 +100,23 @@ def test_the_chosen_cells_give_the_committed_numbers(
     committed = ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
     sampled = set(committed.index[committed["standard_error"] > 0])
     assert len(found) and sampled <= set(found.index)
-    for id, value in found["value"].items():
+    claims = found["value"][found.index.isin(ledger.published().index)]
+    for id, value in claims.items():
         same = value == pytest.approx(committed.loc[id, "value"], rel=1e-9)
         assert same == (seed == 1 or id not in sampled), id
     assert verdicts.turned(paper, {"run": folder}).empty
+    notebook = ledger.papers().loc[paper, "notebook"]
+    assert verdicts.broken(notebook, {"run": folder}).empty
+
+
+def test_a_finding_that_a_seed_breaks_is_found(tmp_path: Path) -> None:
+    rows = ledger.findings().query("basis == 'family'")
+    row = rows.iloc[0]
+    beyond = row["limit"] + (0.1 if row["relation"] == "at most" else -0.1)
+    for name, value in {"good": row["limit"], "bad": beyond}.items():
+        (tmp_path / name).mkdir()
+        held = {row.name: {"value": value, "standard_error": None, "tried": 20}}
+        (tmp_path / name / "results.json").write_text(json.dumps(held))
+    runs = {name: tmp_path / name for name in ("good", "bad")}
+    table = verdicts.broken(row["notebook"], runs)
+    assert list(table["run"]) == ["bad"] and list(table.index) == [row.name]

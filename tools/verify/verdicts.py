@@ -1,9 +1,10 @@
 """Asks whether a seed can turn a verdict: `python -m tools.verify.verdicts` draws every drawn row with 20 seeds.
 
-Of each notebook only the cells run that such a row needs, with the committed sample sizes; a row whose cells never
-read `seed` cannot be turned by one. Every row must be in order at each seed, with the committed verdict. By
-`ledger.FALSE_ALARM` the chance that any drawn row misses what was verified in any of these runs is below one in a
-thousand.
+Of each notebook only the cells run that such a row needs, with the committed sample
+sizes; a row whose cells never read `seed` cannot be turned by one. Every row must be in
+order at each seed, with the committed verdict, and every finding of our own must keep
+its limit. By `ledger.FALSE_ALARM` the chance that any drawn row misses what was
+verified in any of these runs is below one in a thousand.
 """
 
 from __future__ import annotations
@@ -213,6 +214,20 @@ def turned(paper: str, runs: Mapping[str, Path]) -> pd.DataFrame:
     return pd.concat(parts)[["run", "committed", "verdict", "reproduced"]]
 
 
+def broken(notebook: str, runs: Mapping[str, Path]) -> pd.DataFrame:
+    """Return our own findings that break their limit in a run, as `turned` does."""
+    rows = ledger.findings(notebook)
+    parts = []
+    for name, folder in runs.items():
+        found = ledger.results(folder)
+        recorded = rows[rows.index.isin(found.index)]
+        judged = ledger.judge_findings(recorded, found, default=False)
+        bad = judged[~judged["ok"]].rename(columns={"ground": "verdict"})
+        grounds = [ledger.GROUNDS[basis][0] for basis in bad["basis"]]
+        parts.append(bad.assign(run=name, committed=grounds))
+    return pd.concat(parts)[["run", "committed", "verdict", "reproduced"]]
+
+
 def main() -> int:
     """Draw the rows of each paper with each seed; exit status 1 when a verdict turns."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -237,7 +252,8 @@ def main() -> int:
                 for i in range(1, arguments.seeds + 1)
             }
             rows = {id for each in runs.values() for id in ledger.results(each).index}
-            table = turned(paper, runs)
+            notebook = ledger.papers().loc[paper, "notebook"]
+            table = pd.concat([turned(paper, runs), broken(notebook, runs)])
         seconds = time.process_time() - began
         print(
             f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned ({seconds:.0f} s of processors)"
