@@ -225,14 +225,14 @@ def _declared(line: ast.stmt, source: str) -> Parameter:
 
 
 def _checks_alone(source: str) -> ast.Module:
-    """Return the statements of a cell up to its last check, without the imports that
-    may follow."""
+    """Return the statements of a cell without imports that follow its last check, and
+    what follows them."""
     body = ast.parse(source).body
-    last = 0
-    for number, part in enumerate(body, 1):
-        if re.search(r"\b(checks|parameters)\.", ast.unparse(part)):
-            last = number
-    return ast.Module(body[:last], [])
+    for number in range(len(body), 0, -1):
+        if re.search(r"\b(checks|parameters)\.", ast.unparse(body[number - 1])):
+            imports = any(isinstance(part, ast.Import) for part in body[number:])
+            return ast.Module(body[:number] if imports else body, [])
+    return ast.Module(body, [])
 
 
 def _check_known(kind: str, word: str, words: Collection[str]) -> None:
