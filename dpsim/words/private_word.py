@@ -79,20 +79,18 @@ def privatize(
     is what the exponential mechanism and the staircase then do) has the smallest
     worst-case expected distance of all epsilon-private mechanisms. The exact epsilon of
     permute-and-flip is more than half of its promised epsilon, and at the same exact
-    epsilon its error is larger. For b > 1 the error of the staircase with its best
-    offset equals the smallest possible error (`least_expected_error`) in every case
-    that was tried, but this is not proved in general. On a network with b = 1, the
-    exponential mechanism had the smaller mean error in every case that was tried. If
+    epsilon its error is never smaller. (For words of one letter it is the same.)
+    For b > 1 the error of the staircase with its best offset equals the smallest
+    possible error (`least_expected_error`) in every case that was tried, but this is
+    not proved in general. On a network with b = 1, the
+    exponential mechanism never had the larger mean error in any case that was tried. If
     nothing better than the promised epsilon can be proved, and for b > 1,
     permute-and-flip is chosen, because its error is never larger than that of the
     exponential mechanism at the same promised epsilon.
 
     For up to 1,000 words on a network the epsilon is exact and found by enumeration.
-    For more words it is a proven upper bound, whose computation takes seconds for each
-    promised epsilon that is tried. A longer word may need fewer tries. For example, on
-    the default roads at an epsilon of 0.5, the bound for 10 segments is good enough to
-    raise the promised epsilon, which takes nine tries. For 14 segments it is not, so
-    the search ends after two.
+    For more words it is a proven upper bound, whose computation takes about a second
+    for each promised epsilon that is tried.
 
     Examples
     --------

@@ -50,6 +50,8 @@ MORE: dict[str, list[dict[str, Any]]] = {
         *(
             {"network": "stay"},
             {"network": "core"},
+            {"network": "onward"},
+            {"network": "through"},
             {"b": 3, "n": 5},
             {"trip": [3, 4, 3, 4]},
         )
