@@ -23,12 +23,6 @@ def cells(name: str) -> list[nbformat.NotebookNode]:
     return nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4).cells
 
 
-MOVED = [
-    name for name in PAPERS if any("## Solutions" in c.source for c in cells(name))
-]
-"""The notebooks whose lesson has exercises with solutions."""
-
-
 Check = Callable[[list[nbformat.NotebookNode]], None]
 CHECKS: list[Check] = [
     lesson_shape.check_opening,
@@ -38,7 +32,7 @@ CHECKS: list[Check] = [
 ]
 
 
-@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_lesson_has_its_shape(check: Check, name: str) -> None:
     check(cells(name))
