@@ -1,0 +1,27 @@
+"""Whoever calls both packages is told by mypy what is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = """\
+import numpy as np
+import dpsim
+import dpsim_release
+
+chain = dpsim.load_release("chain")
+labels: list[int] = chain.labels
+word = dpsim.words.privatize("abca", letters="abc", b=1, epsilon="2")
+noise = dpsim_release.laplace_noise(1.0).scales
+pi = dpsim.markov.stationary_distribution(np.eye(2))
+print(chain.walk(3), word.epsilon, pi.sum())
+"""
+
+
+def test_three_mistakes_of_a_user_are_three_errors(tmp_path: Path) -> None:
+    """Both packages have py.typed and are installed so that mypy finds them."""
+    (tmp_path / "user.py").write_text(SCRIPT)
+    words = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "user.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    lines = [line.split(":")[1] for line in done.stdout.splitlines()[:-1]]
+    assert lines == ["6", "7", "8"], done.stdout + done.stderr
