@@ -14,7 +14,7 @@ from scipy import sparse
 
 from dpsim import markov
 from dpsim_release.chain import PrivateChain
-from dpsim_release.labels import first_labels, positions
+from dpsim_release.labels import first_labels, positions, short_label
 from dpsim_release.support import PrivatePairs, Support, counts_on
 from dpsim_release.table import Counts
 
@@ -24,6 +24,8 @@ REASONS = {
     "count": "rows whose count is not a whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
+    "unordered": "other visits of the same units. Without a visit's time, the visits on "
+    "both sides of it would be joined into a move that never happened",
     "late": "moves that took longer than max_gap",
     "outside": "events outside the declared states",
     "truncated": "events above the limit of their unit",
@@ -56,7 +58,13 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     lines = [f"{report['rows']:>15,} {rows} read; of these"]
     for name, words in REASONS.items():
         if report.get(name):
-            lines.append(f"{report[name]:>15,} left out: {words}")
+            example = ""
+            if name == "time" and "unread" in counts.seen:
+                example = f", for example {short_label(counts.seen['unread'])!r}"
+            lines.append(f"{report[name]:>15,} left out: {words}{example}")
+    if "first" in counts.seen:
+        lines.append(f"{'':>16}the times are from {counts.seen['first']}")
+        lines.append(f"{'':>16}{'to':>18} {counts.seen['last']}")
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
     kept = report["kept"] - report.get("barred", 0)
     lines.append(f"{kept:>15,} events counted, between {len(seen):,} states")

@@ -112,6 +112,12 @@ def in_words(chain: Any) -> str:
         "and events outside the public states and pairs were left out before counting. "
         "Their number is not published.",
     ]
+    # older versions joined the visits on both sides
+    if s["moves"] and "dpsim-release" in s["versions"]:
+        lines.append(
+            "A visit whose time cannot be read has no place in the order of its unit's "
+            "visits. All moves of such a unit, and of no other, were left out."
+        )
     if s["threshold"] is not None:
         lines.append(
             "A pair is released if it occurs and its noisy count is at least "

@@ -49,6 +49,9 @@ class Counts:
         The numbers of rows and events that were counted and, for each reason, that were
         left out. These numbers are for the owner of the table only.
     moves : bool, whether an event is a unit's move from one visit to the next
+    seen : dict
+        For visits, the first and the last time, and an example of a text that is no
+        time. They are for the owner's eyes only, and are written to no file.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Counts:
     before: pd.DataFrame | None = None
     report: dict[str, int] = field(default_factory=dict)
     moves: bool = False
+    seen: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (
@@ -158,11 +162,13 @@ def count_trajectories(
     """Return how often units move between places, computed from a table of visits.
 
     The result is like that of `count_transitions`, but `moves` is true. The "rows" of
-    the report are visits. Visits with a "missing" unit, or without a readable "time",
-    produce no moves. The report also counts the moves that are "late" because they took
-    longer than `max_gap`. Visits at the same time are sorted by place. A visit without
-    a place breaks a trajectory, because the moves to and from this visit have a
-    "missing" end.
+    the report are visits. Visits with a "missing" unit produce no moves. A visit whose
+    "time" cannot be read has no place in the order of its unit's visits, and without it
+    the visits on both sides would be joined into a move that never happened. Therefore
+    a unit with such a visit has no moves, and its other visits are "unordered". The
+    report also counts the moves that are "late" because they took longer than
+    `max_gap`. Visits at the same time are sorted by place. A visit without a place
+    breaks a trajectory, because the moves to and from this visit have a "missing" end.
 
     Parameters
     ----------
@@ -196,21 +202,29 @@ def count_trajectories(
         )
     gap = times.seconds(max_gap)
     moments = times.reader(time_format)
-    columns = {"unit": protected.column, "time": time, "place": place}
-    visits, _ = sources.read(source, columns, {"time": moments})
-    reasons = (
-        (visits[text.DAMAGED], "damaged"),
-        (visits.unit.isnull(), "missing"),
-        (visits.time.isnull(), "time"),
-    )
-    visits = visits.mutate(reason=ibis.cases(*reasons, else_=ibis.null("string")))
-    order = ibis.window(
-        group_by=[visits.unit, visits.reason], order_by=[visits.time, visits.place]
-    )
+    columns = {
+        "unit": protected.column,
+        "time": time,
+        "written": time,
+        "place": place,
+    }
+    how = {"time": moments, "written": _as_written}
+    visits, _ = sources.read(source, columns, how)
+    of_unit = ibis.window(group_by=visits.unit)
+    order = ibis.window(group_by=visits.unit, order_by=[visits.time, visits.place])
     moves = visits.mutate(
-        next=visits.place.lead().over(order), then=visits.time.lead().over(order)
+        next=visits.place.lead().over(order),
+        then=visits.time.lead().over(order),
+        lost=visits.time.isnull().max().over(of_unit),
     )
-    reason = moves.reason.coalesce(moves.then.isnull().ifelse("last", None))
+    reasons = (
+        (moves[text.DAMAGED], "damaged"),
+        (moves.unit.isnull(), "missing"),
+        (moves.time.isnull(), "time"),
+        (moves.lost, "unordered"),
+        (moves.then.isnull(), "last"),
+    )
+    reason = ibis.cases(*reasons, else_=ibis.null("string"))
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
@@ -220,8 +234,17 @@ def count_trajectories(
         destination=moves.next,
         reason=reason,
         number=ibis.literal(1, "int64"),
+        time=moves.time,
+        unread=moves.time.isnull().ifelse(moves.written, None),
     )
     return _counts(table, categories, protected, moves=True)
+
+
+def _as_written(values: Any) -> Any:
+    """Return a column of times as text, or nulls if it has timestamps."""
+    if values.type().is_timestamp():
+        return ibis.null("string")  # those at the ends of their range have no text
+    return values.cast("string")
 
 
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
@@ -255,7 +278,10 @@ def _counts(
     if unit.column is not None:
         kept = _truncate(summed, unit.events)
         summed = kept.group_by(["reason", "origin", "destination"]).aggregate(
-            rows=_total(kept.rows), trips=_total(kept.trips), kept=_total(kept.kept)
+            rows=_total(kept.rows),
+            trips=_total(kept.trips),
+            kept=_total(kept.kept),
+            **_times(kept) if moves else {},
         )
     table = sources.fetch_table(summed)
     if unit.column is None:
@@ -268,7 +294,7 @@ def _counts(
     before = pairs.drop(columns="kept")
     trips = before.assign(trips=pairs["kept"])
     trips = trips[trips["trips"] > 0].reset_index(drop=True)
-    reasons = ["damaged", "missing", "time", "late"]
+    reasons = ["damaged", "missing", "time", "unordered", "late"]
     if not moves:
         reasons = ["damaged", "missing", "count"]
     sums = table.groupby("reason")[["rows", "trips", "kept"]].sum()
@@ -280,7 +306,12 @@ def _counts(
     report["outside"] = of["outside"]["trips"]
     report["kept"] = of["kept"]["kept"]
     report["truncated"] = of["kept"]["trips"] - report["kept"]
-    return Counts(trips, unit, before, report, moves)
+    seen = {}
+    if moves and len(table):
+        ends_of_time = {"first": table["first"].min(), "last": table["last"].max()}
+        seen = ends_of_time | {"unread": table["unread"].dropna().min()}
+    seen = {name: str(value) for name, value in seen.items() if pd.notna(value)}
+    return Counts(trips, unit, before, report, moves, seen)
 
 
 # --- grouping and truncation ----------------------------------------------------------
@@ -312,9 +343,22 @@ def _group(events: Any, declared: list[Any] | None) -> Any:
     table = events.mutate(reason=reason)
     kept = table.reason == "kept"
     table = table.mutate(**{name: kept.ifelse(table[name], None) for name in ends})
+    times = {}
+    if "time" in table.columns:
+        table = table.mutate(first=table.time, last=table.time)
+        times = _times(table)
     return table.group_by(["reason", *ends]).aggregate(
-        rows=table.count(), trips=_total(table.number)
+        rows=table.count(), trips=_total(table.number), **times
     )
+
+
+def _times(table: Any) -> dict[str, Any]:
+    """Return the first and the last time, and one text that is no time."""
+    return {
+        "first": table["first"].min(),
+        "last": table["last"].max(),
+        "unread": table["unread"].min(),
+    }
 
 
 def _truncate(grouped: Any, most: int) -> Any:

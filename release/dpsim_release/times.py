@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from typing import Any
+
+import pyarrow as pa
 
 from dpsim_release.scratch import ibis
 from dpsim_release.sources import NUMBERS, words
@@ -16,6 +20,22 @@ from dpsim_release.sources import NUMBERS, words
 SCALES = {"seconds": 1e6, "milliseconds": 1e3}  # the microseconds in each unit
 FORMATS = 'iso, seconds, milliseconds, or a pattern such as "%d.%m.%Y %H:%M"'
 PATTERN = re.compile(r"(?=.*%)([^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyYzZ%])+", re.DOTALL)
+# what DuckDB itself reads as fromisoformat does
+PLAIN_ISO = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(\.[0-9]{1,6})?$"
+)
+OTHER_ISO = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
+)
+MINUTES = r"^([0-9-]{10}[ T][0-9]{2}:[0-9]{2})(Z|[+-].*)?$"
+DATE = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8}|[0-9]{4}-?[Ww][0-9]{2}(-?[0-9])?)($|[^0-9])"
+)
+ZULU = r"([0-9 ])[Zz]($|[^A-Za-z])"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NO_TIME = -(2**62)
 LENGTH = re.compile(r"(\d+|\d*\.\d+)\s*(s|min|h|d)")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
@@ -26,9 +46,9 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
     The function returns null for a value that is not a time in this format. Raises
     ValueError if there is no such format.
 
-    time_format: "iso", "seconds" or "milliseconds" (counted from any start), or a
-    pattern of strptime such as "%d.%m.%Y %H:%M"; None if the column already has
-    timestamps.
+    time_format: "iso" (what Python's `datetime.fromisoformat` reads, in upper or lower
+    case), "seconds" or "milliseconds" (counted from any start), or a pattern of strptime
+    such as "%d.%m.%Y %H:%M"; None if the column already has timestamps.
     """
     known = time_format in (None, "iso", *SCALES)
     if not known and not PATTERN.fullmatch(str(time_format)):
@@ -58,10 +78,7 @@ def _moments(time_format: str | None, values: Any) -> Any:
         whole = near.round().cast("int64")
         moments = ibis.timestamp("1970-01-01 00:00:00") + whole.as_interval("us")
     elif time_format == "iso":
-        written = words(values, NUMBERS)
-        # years with more digits overflow in the cast
-        dated = written.re_search(r"^[0-9]{4}-[0-9]").ifelse(written, None)
-        moments = dated.try_cast("timestamp('UTC')")
+        moments = _iso(words(values, NUMBERS))
     elif values.get_backend().name == "duckdb":
         # this function of DuckDB gives null for text that does not match
         strptime = ibis.udf.scalar.builtin(
@@ -72,6 +89,8 @@ def _moments(time_format: str | None, values: Any) -> Any:
         written = words(values, NUMBERS)
         # DuckDB accepts infinity and epoch as times
         dated = written.re_search("[0-9]").ifelse(written, None)
+        if "%z" in time_format:
+            dated = dated.re_replace(ZULU, r"\1+00:00\2")
         moments = strptime(dated, time_format)
     else:
         raise ValueError(
@@ -83,6 +102,55 @@ def _moments(time_format: str | None, values: Any) -> Any:
     last = ibis.timestamp("9999-12-31 00:00:00", timezone=utc)
     # adding a gap to an infinite time would overflow
     return moments.between(first, last).ifelse(moments, None)
+
+
+def _iso(written: Any) -> Any:
+    """Return text as timestamps, in every form that `datetime.fromisoformat` reads.
+
+    On a database other than DuckDB, only the forms of `OTHER_ISO` are read.
+    """
+    if written.get_backend().name != "duckdb":
+        one = written.upper().replace(",", ".").re_replace(MINUTES, r"\1:00\2")
+        dated = one.re_search(OTHER_ISO).ifelse(one, None)
+        return dated.try_cast("timestamp('UTC')")
+    plain = written.re_search(PLAIN_ISO)
+    other = plain.ifelse(None, written)
+    microseconds = _python_iso()(other).nullif(NO_TIME)
+    started = ibis.timestamp("1970-01-01 00:00:00")
+    read = started + microseconds.as_interval("us")
+    return plain.ifelse(written.try_cast("timestamp"), read)
+
+
+@cache
+def _python_iso() -> Any:
+    """Return a function of a database column that calls `iso_microseconds`."""
+
+    @ibis.udf.scalar.pyarrow
+    def iso(column: str) -> int:
+        values = map(iso_microseconds, column.to_pylist())  # type: ignore[attr-defined]
+        return pa.array(values, pa.int64())
+
+    return iso
+
+
+def iso_microseconds(text: str) -> int:
+    """Return the microseconds from 1970 to a time, or `NO_TIME` for other text.
+
+    A time without an offset counts as one in UTC. `datetime.fromisoformat` would also
+    read some numbers as times, because it accepts any character between date and time.
+    Such numbers are no times here.
+
+    >>> iso_microseconds("1970-01-01T00:01Z"), iso_microseconds("19700101 00:01+00")
+    (60000000, 60000000)
+    >>> iso_microseconds("1611111010101") == NO_TIME
+    True
+    """
+    with suppress(ValueError, OverflowError):
+        if DATE.match(text):
+            moment = datetime.fromisoformat(text.upper())
+            moment = moment.replace(tzinfo=moment.tzinfo or UTC)
+            return (moment - EPOCH) // timedelta(microseconds=1)
+    return NO_TIME
 
 
 def seconds(max_gap: str | None) -> float | None:

@@ -32,16 +32,17 @@ def test_trajectories() -> None:
     )
     table.loc[table["zone"] == "c", "zone"] = None
     counts = count_trajectories(table, CAR, "at", "zone", time_format="seconds")
-    assert as_dict(counts) == {("a", "b"): 2}  # p: a b ? d, q: a b
+    assert as_dict(counts) == {("a", "b"): 1}  # p: a b ? d, q: one time is missing
     lost = {
         "damaged": 0,
         "time": 1,
+        "unordered": 2,
         "late": 0,
         "missing": 3,
         "outside": 0,
         "truncated": 0,
     }
-    assert counts.report == {"rows": 8, **lost, "kept": 2} and counts.moves
+    assert counts.report == {"rows": 8, **lost, "kept": 1} and counts.moves
     with pytest.raises(ValueError, match="unit must name a column for visits"):
         count_trajectories(table, Unit(), "at", "zone", time_format="seconds")
 
@@ -197,8 +198,9 @@ def test_timestamps_that_are_infinite(tmp_path: Path) -> None:
     import duckdb
 
     duckdb.sql(
-        "COPY (SELECT 'p' AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', 'infinity'), ('b', '-infinity'), "
-        f"('c', '2025-01-01'), ('d', '2025-01-02')) t(x, y)) TO '{tmp_path}/t.parquet'"
+        "COPY (SELECT z AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', 'infinity', 'q'), "
+        "('b', '-infinity', 'r'), ('e', '2025-01-01', 'r'), ('c', '2025-01-01', 'p'), "
+        f"('d', '2025-01-02', 'p')) t(x, y, z)) TO '{tmp_path}/t.parquet'"
     )
     for source in (
         tmp_path / "t.parquet",
