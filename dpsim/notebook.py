@@ -174,8 +174,7 @@ class Notebook:
         held = dict(values)
         for source in self.tagged("checks"):
             try:
-                code = compile(_checks_alone(source), f"{self.name}: checks", "exec")
-                exec(code, held)
+                exec(compile(source, f"{self.name}: checks", "exec"), held)
             except (ValueError, OSError, ImportError):
                 raise
             except Exception as error:
@@ -222,17 +221,6 @@ def _declared(line: ast.stmt, source: str) -> Parameter:
     last = source.splitlines()[(line.end_lineno or line.lineno) - 1].encode()
     comment = last[line.end_col_offset :].decode().partition("#")[2]
     return Parameter(name, kind, default, comment.strip())
-
-
-def _checks_alone(source: str) -> ast.Module:
-    """Return the statements of a cell without imports that follow its last check, and
-    what follows them."""
-    body = ast.parse(source).body
-    for number in range(len(body), 0, -1):
-        if re.search(r"\b(checks|parameters)\.", ast.unparse(body[number - 1])):
-            imports = any(isinstance(part, ast.Import) for part in body[number:])
-            return ast.Module(body[:number] if imports else body, [])
-    return ast.Module(body, [])
 
 
 def _check_known(kind: str, word: str, words: Collection[str]) -> None:

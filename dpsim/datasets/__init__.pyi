@@ -6,7 +6,7 @@ from .taxi import (
     load_zone_adjacency as load_zone_adjacency,
     load_taxi_trips as load_taxi_trips,
     trips_label as trips_label,
-    known_zones as known_zones,
+    known_trips as known_trips,
     counts_matrix as counts_matrix,
     merge_zones as merge_zones,
     MERGE_RULES as MERGE_RULES,

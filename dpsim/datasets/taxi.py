@@ -159,24 +159,31 @@ def _read(path: Path) -> pd.DataFrame:
         ) from error
 
 
-def known_zones(trips: pd.DataFrame) -> bool:
-    """Return whether all trips are between the 63 zones of `load_taxi_zones`.
+def known_trips(source: str) -> str:
+    """Return a source of trips, as `load_taxi_trips` takes it, after checking that all
+    its trips are between the 63 zones of `load_taxi_zones`.
 
-    Other zones can be counted and released, but they can neither be shown on a map nor
-    merged.
+    Trips between other zones raise ValueError. They can be counted and released, but
+    they can neither be shown on a map nor merged.
 
     Parameters
     ----------
-    trips : DataFrame, as from `load_taxi_trips`
+    source : str
 
     Examples
     --------
     >>> from dpsim import datasets
-    >>> datasets.known_zones(datasets.load_taxi_trips())
-    True
+    >>> datasets.known_trips("surrogate")
+    'surrogate'
     """
+    trips = load_taxi_trips(source)
     ends = set(trips["origin"]) | set(trips["destination"])
-    return ends <= set(load_taxi_zones()["zone"])
+    if others := ends - set(load_taxi_zones()["zone"]):
+        raise ValueError(
+            "trips must be between the 63 known zones, "
+            f"got {min(map(str, others))} in {source!r}"
+        )
+    return source
 
 
 def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Integers:

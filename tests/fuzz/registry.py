@@ -70,7 +70,7 @@ LEFT_OUT = {
         release.support.from_pairs release.support.declare release.support.read_categories release.support.read_graph
         release.table.* release.sources.* release.text.* release.scratch.* release.labels.* release.times.*
         release.statement.* release.budget.* release.files.* release.command.*
-        release.owner.* release.report.* released.* datasets.taxi.known_zones datasets.taxi.trips_label datasets.fetch.*
+        release.owner.* release.report.* released.* datasets.taxi.known_trips datasets.taxi.trips_label datasets.fetch.*
         ledger.* runner.* files.* paths.* cli.* faces.* notebook.* parameters.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
         figures.boltzmann_histograms.* figures.data_driven_markov.* figures.dirichlet.* figures.explore.*

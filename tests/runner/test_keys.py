@@ -361,13 +361,14 @@ def test_a_run_is_current_only_with_its_record_and_every_output_as_it_was(
     assert not runs.is_current(finished)
 
 
-def test_the_imports_below_the_checks_of_a_cell_are_left_to_the_run(toy: Path) -> None:
+def test_the_checks_are_executed_whole_and_what_they_leave_is_used(toy: Path) -> None:
     path = toy / "notebooks" / "quick.ipynb"
     made = nbformat.read(path, 4)
-    made.cells[1].source += "import nothing_of_that_name"
+    made.cells[1].source += "label = label.strip()\nbins[draws]\n"
     nbformat.write(made, path)
-    assert load("quick").checked([("seed", "2")]) == {"seed": 2}
+    with pytest.raises(ValueError, match="the checks of quick raised IndexError"):
+        load("quick").checked([("seed", "2")])
+    given = [("draws", "1"), ("label", " a "), ("seed", "2.0")]
+    assert load("quick").checked(given) == {"draws": 1, "label": "a", "seed": 2}
     with pytest.raises(ValueError, match="seed must be given once, got -p seed twice"):
         load("quick").checked([("seed", "1"), ("seed", "2")])  # the last one won
-    with pytest.raises(ValueError, match="seed must be"):
-        load("quick").checked([("seed", "-1")])
