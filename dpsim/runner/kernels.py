@@ -95,8 +95,9 @@ def execute(
 
     def begun(cell: Any, cell_index: int) -> None:
         nonlocal number
-        number += "injected-parameters" not in cell.metadata.get("tags", [])
-        tell(number)
+        if "injected-parameters" not in cell.metadata.get("tags", []):
+            number += 1
+            tell(number)
 
     def raised(cell: Any, cell_index: int, execute_reply: Any) -> None:
         nonlocal why

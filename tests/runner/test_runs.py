@@ -32,7 +32,7 @@ from toy_project import (
     workers,
 )
 
-from dpsim import runner
+from dpsim import cli, runner
 from dpsim.cli import main
 from dpsim.notebook import Parameter, load
 from tools.notebooks import merge_streams
@@ -555,6 +555,30 @@ def test_a_killed_run_leaves_nothing_and_the_next_one_finishes(
         assert ran().status == "done" and [
             p.name for p in (toy / "figures").iterdir()
         ] == ["quick"]
+
+
+def test_a_killed_process_of_the_pool_fails_its_run_and_ends_its_kernel(
+    toy: Path,
+) -> None:
+    process = waiting(toy, BODY, WAITING)
+    (worker,) = [one for one in workers(toy) if "spawn_main" in " ".join(one.cmdline())]
+    worker.kill()
+    output, _ = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1 and "the process that ran it has ended" in output
+    wait_for(lambda: not workers(toy))
+    (toy / "go").touch()
+    assert ran().status == "done"
+
+
+def test_the_line_of_progress_begins_with_the_number_of_the_cell(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "_is_live", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    runner.run(runner.plan_runs(["quick"]), tell=cli.Progress(1).hear)
+    lines = capsys.readouterr().err.split("\r")
+    assert lines[1:4] == ["1/3 quick", "2/3 quick", "3/3 quick"]
+    assert lines[-1].startswith("quick: done, ")
 
 
 def test_a_killed_run_ends_a_cell_that_lets_no_other_thread_run(toy: Path) -> None:
