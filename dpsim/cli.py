@@ -76,7 +76,10 @@ class Commands(click.Group):
         try:
             lines, code = super().invoke(ctx)
             text = "".join(f"{line}\n" for line in lines)
-            done = f"{ctx.invoked_subcommand} has ended, and its files are written if it has any, but not its output: "
+            done = (
+                f"{ctx.invoked_subcommand} has ended, and its files are written if it "
+                "has any, but not its output: "
+            )
             click.echo(text, nl=False)
         except BrokenPipeError:
             raise
@@ -207,7 +210,8 @@ def run(
     """
     if (grid or dask) and (len(names) != 1 or not grid or output is not None or force):
         raise ValueError(
-            "a sweep takes one notebook and --grid, with -p, -j and --dask: no --output, no --force"
+            "a sweep takes one notebook and --grid, with -p, -j and --dask: "
+            "no --output, no --force"
         )
     files.need_locks(
         "running notebooks with dpsim",
@@ -269,7 +273,8 @@ def _planned_sweep(
         if live:
             click.echo(CLEAR, err=True, nl=False)
     click.echo(
-        f"{name}: a sweep of {len(runs)} runs (those that are current are not run again)",
+        f"{name}: a sweep of {len(runs)} runs "
+        "(those that are current are not run again)",
         err=True,
     )
     return runs

@@ -65,7 +65,8 @@ def plan_grid(
         parameter, _, text = grid.partition("=")
         if not text or parameter in axes:
             raise ValueError(
-                f"grid must be NAME=VALUES, like {LIKE}, each name once and not with -p, got {grid!r}"
+                f"grid must be NAME=VALUES, like {LIKE}, "
+                f"each name once and not with -p, got {grid!r}"
             )
         # `checked` raises ValueError for an unknown name
         known = source.parameters.get(parameter)
@@ -91,7 +92,8 @@ def _values(kind: str, text: str) -> list[str] | range:
         len(values)  # raises OverflowError for a huge range
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"grid must have ranges a:b or a:b:step of integers, got {text[:80]}: {error}"
+            "grid must have ranges a:b or a:b:step of integers, "
+            f"got {text[:80]}: {error}"
         ) from error
     return values
 
@@ -171,8 +173,10 @@ def run_on_cluster(
 
         client = Client(address, timeout=10)
     except (ImportError, OSError, ValueError) as error:
-        wanted = "dask must be a scheduler's address, like tcp://host:8786, and Dask installed (`make extras`)"
-        raise ValueError(f"{wanted}, got {address!r}: {error}") from error
+        raise ValueError(
+            "dask must be a scheduler's address, like tcp://host:8786, and Dask "
+            f"installed (`make extras`), got {address!r}: {error}"
+        ) from error
     with client:
         planned = dict(zip(client.map(_one, runs, pure=False), runs))
         for future, ended in as_completed(planned, with_results=True):
