@@ -8,7 +8,7 @@ RUN := $(BIN)/python -m dpsim
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env test-env figures test types pytest lab notebooks report site extras archive audit fuzz faults bench lock clean
+.PHONY: help env test-env figures test types pytest lab notebooks report ledger site extras archive audit fuzz faults bench lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,9 @@ notebooks: env  ## run all notebooks and refresh what is committed: their output
 report: env  ## print published and reproduced side by side
 	$(BIN)/python -m tools.archive --metadata
 	$(RUN) report
+
+ledger: env  ## after an edit of data/published.csv, findings.csv or papers.csv: check every row, and write data/ledger.sha256
+	$(BIN)/python -c "from dpsim import ledger; ledger.write_checksums()"
 
 # What comes on top of the lock is locked too, so nothing is resolved again (--no-deps).
 # Extras live beside .venv, not in it: the key of a run holds the installed versions, and these change no figure.

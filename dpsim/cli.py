@@ -297,8 +297,8 @@ def report(results: Path | None) -> Output:
 
     A row is in order if it has a number and, in a run with default parameters, if
     the number and its verdict are those that were verified. A finding of our own must
-    also keep its limit. The exit code is 1 if a row or a finding is not in order or a
-    picture is missing.
+    also keep its limit. The exit code is 1 if a row or a finding is not in order, if a
+    table of the ledger does not have its checksum, or if a picture is missing.
 
     DIR is either the folder of one run, such as build/runs/<notebook>/<key>, in which
     case only the recorded rows are judged, or a folder with a subfolder for each
@@ -319,6 +319,8 @@ def report(results: Path | None) -> Output:
     )
     verdicts = {**table["shown"], **ours["ground"]}
     lines += [f"{id}: {verdicts[id]}" for id in bad]
+    damaged = ledger.damage()
+    lines += damaged
     if results is not None:
         used = ledger.parameters(results)
         if used:
@@ -326,7 +328,7 @@ def report(results: Path | None) -> Output:
             lines.append(f"run with {', '.join(told)}; all other parameters as usual")
         elif used is not None:
             lines.append("run with default parameters")
-        return lines, int(len(bad) > 0)
+        return lines, int(len(bad) + len(damaged) > 0)
     missing = _missing_pictures()
     lines += [
         f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
@@ -336,7 +338,7 @@ def report(results: Path | None) -> Output:
     path = paths.figures() / "REPORT.md"
     files.write_text(path, text)
     lines.append(f"the whole report, with all reasons: {os.path.relpath(path)}")
-    return lines, int(len(bad) + len(missing) > 0)
+    return lines, int(len(bad) + len(damaged) + len(missing) > 0)
 
 
 SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'

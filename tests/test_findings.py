@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -128,6 +129,7 @@ def test_other_grounds(toy: Path, basis: str) -> None:
 
 def test_the_report_fails_on_a_finding_and_shows_each_with_an_anchor(toy: Path) -> None:
     write(toy, {}, {"id": "taxis.old", "basis": "withdrawn"} | EMPTY)
+    ledger.write_checksums()
     done = CliRunner().invoke(main, ["report"])
     assert done.exit_code == 1
     assert "taxis.noise: not recorded" in done.output
@@ -156,6 +158,56 @@ def test_a_row_of_a_run_without_a_line_in_the_tables_is_named(toy: Path) -> None
     write(toy, {"id": "taxis.other"})
     with pytest.raises(ValueError, match=r"findings\.csv has: taxis\.noise"):
         ledger.report_findings()
+
+
+def cut(text: str, line: int) -> str:
+    """Return a text without its last lines."""
+    return "".join(text.splitlines(keepends=True)[:-line])
+
+
+@pytest.mark.parametrize(
+    "table, damaged",
+    [
+        ("published.csv", lambda text: cut(text, 1)),
+        ("published.csv", lambda text: cut(text, 30)),
+        ("published.csv", lambda text: text.replace(",0.103,", ",1.03,")),
+        ("papers.csv", lambda text: text.replace("et al. 2026", "et al. 2025")),
+        ("findings.csv", lambda text: text.replace(",1,", ",10,")),
+    ],
+)
+def test_a_damaged_table_fails_the_report_until_make_ledger(
+    toy: Path, table: str, damaged: Callable[[str], str]
+) -> None:
+    write(toy, {})
+    ledger.write_checksums()
+    record(toy, [0.9] * 20)
+    command = ["report", "--results", "figures/taxis"]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    path = toy / "data" / table
+    text = path.read_text(encoding="utf-8")
+    assert damaged(text) != text
+    path.write_text(damaged(text), encoding="utf-8")
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 1, done.output
+    assert f"data/{table} does not have the checksum" in done.output
+    assert "`make ledger`" in done.output
+    assert CliRunner().invoke(main, ["report"]).exit_code == 1
+    ledger.write_checksums()
+    assert CliRunner().invoke(main, command).exit_code == 0
+
+
+def test_make_ledger_blesses_no_table_that_cannot_be_read(toy: Path) -> None:
+    before = (toy / "data" / "ledger.sha256").read_text()
+    write(toy, {"basis": "guess"})
+    with pytest.raises(ValueError, match="column basis"):
+        ledger.write_checksums()
+    assert (toy / "data" / "ledger.sha256").read_text() == before
+    (toy / "data" / "ledger.sha256").unlink()
+    assert len(ledger.damage()) == 3
+
+
+def test_the_committed_tables_have_their_checksums() -> None:
+    assert ledger.damage() == []
 
 
 def test_ledger_md_explains_every_column_and_word() -> None:

@@ -319,6 +319,8 @@ def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -
 
 
 def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows_of._read.cache_clear()
+    rows_of._checked.cache_clear()
     opened: list[str] = []
     usual = Path.open
     monkeypatch.setattr(

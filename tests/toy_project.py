@@ -13,6 +13,8 @@ import nbformat
 import psutil
 import pytest
 
+from dpsim import ledger
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PARAMETERS = """\
@@ -95,6 +97,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(ROOT / "requirements.lock", tmp_path)
     notebook(tmp_path / "notebooks" / "quick.ipynb", BODY)
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path))
+    ledger.write_checksums()
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -1,3 +1,7 @@
+from .checksums import (
+    damage as damage,
+    write_checksums as write_checksums,
+)
 from .rows import (
     findings as findings,
     papers as papers,

@@ -59,7 +59,13 @@ FINDING = ("id", "basis", "relation")
 """The columns of findings.csv that `ledger.record` needs. Only a notebook that reads
 the results of others may show the rest."""
 
-UNREAD = ("README.md", "LEDGER.md", "known_answers.csv", "checksums.txt")
+UNREAD = (
+    "README.md",
+    "LEDGER.md",
+    "known_answers.csv",
+    "checksums.txt",
+    "ledger.sha256",
+)
 """The files in data/ that affect no output: texts, answers for tests, and the checksums
 of tables that the key covers anyway."""
 

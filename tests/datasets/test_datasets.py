@@ -42,6 +42,7 @@ def test_every_file_of_the_folder_has_a_checksum_and_a_source():
         "papers.csv",
         "published.csv",
         "findings.csv",
+        "ledger.sha256",
     }
     assert set(datasets.tables.checksums()) == present - about
     sources = datasets.tables.load_sources()
