@@ -980,3 +980,15 @@ def test_a_chart_that_moves_has_one_still_picture_half_as_large_in_the_page(
         Image.open(io.BytesIO(still)) as small,
     ):
         assert [-(-side // 2) for side in saved.size] == list(small.size)
+
+
+@pytest.mark.parametrize(("given", "agrees"), [({"b": 0.01}, True), ({}, False)])
+def test_only_runs_with_usual_parameters_are_compared_with_expected(
+    tmp_path: Path, given: dict[str, float], agrees: bool
+) -> None:
+    place = tmp_path / "matrix_dirichlet"
+    results(place, {"fallin2023.eps.k9": 1.1})
+    (place / "manifest.json").write_text(json.dumps({"parameters": given}))
+    row = ledger.report(tmp_path).loc["fallin2023.eps.k9"]
+    assert bool(row["ok"]) == agrees, row["shown"]
+    assert ("MISSES EXPECTED" in row["shown"]) != agrees

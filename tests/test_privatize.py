@@ -153,3 +153,12 @@ def test_a_private_model_keeps_what_is_public():
     kept = vars(mdp.privatize(STARTUP, **PLAN).value)
     for name, value in public.items():
         np.testing.assert_array_equal(kept[name], value, name)
+
+
+def test_a_number_of_a_guarantee_is_rounded_up():
+    shown = {1.1101: "1.12", 1.11: "1.11", 2.3000000001: "2.31", 0.001: "0.01"}
+    assert {value: private.round_up(value) for value in shown} == shown
+    for value in np.random.default_rng(1).lognormal(0.0, 9.0, 500).tolist():
+        for spec in (".2f", ".3g", ".6g", ".1e"):
+            up = float(private.round_up(value, spec))
+            assert value <= up <= value + 0.01 + 0.11 * value

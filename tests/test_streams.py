@@ -57,3 +57,40 @@ def test_no_setting_leaves_a_process_without_threads(setting, monkeypatch):
     assert streams.threads() == streams.cores() >= 1
     found = streams.in_chunks(lambda size, rng: size, 3, 2, seed=1, name="a")
     assert found == [2, 1]
+
+
+def chacha20(key, numbers):
+    """The first numbers of 64 bits of ChaCha20, with the nonce 0 (RFC 8439)."""
+    stream = []
+    for counter in range(-(-numbers // 8)):
+        start = [*b"expa", *b"nd 3", *b"2-by", *b"te k", *key, counter, *bytes(15)]
+        first = list(np.array(start, dtype=np.uint8).view(np.uint32).tolist())
+        x = list(first)
+        for _ in range(10):  # each is two rounds
+            for i in range(4):
+                quarter_round(x, i, i + 4, i + 8, i + 12)
+            for i in range(4):
+                quarter_round(x, i, (i + 1) % 4 + 4, (i + 2) % 4 + 8, (i + 3) % 4 + 12)
+        stream += [(a + b) % 2**32 for a, b in zip(x, first)]
+    return np.array(stream, dtype=np.uint32).view(np.uint64)[:numbers]
+
+
+def quarter_round(x, a, b, c, d):
+    for to, other, turned, bits in (
+        (a, b, d, 16),
+        (c, d, b, 12),
+        (a, b, d, 8),
+        (c, d, b, 7),
+    ):
+        x[to] = (x[to] + x[other]) % 2**32
+        mixed = x[turned] ^ x[to]
+        x[turned] = (mixed << bits | mixed >> (32 - bits)) % 2**32
+
+
+def test_a_release_is_drawn_by_chacha_with_its_twenty_rounds(monkeypatch):
+    key = bytes(range(32))
+    asked = []
+    monkeypatch.setattr(streams.os, "urandom", lambda n: asked.append(n) or key[:n])
+    drawn = streams.private().bit_generator.random_raw(20)
+    assert asked == [32]
+    np.testing.assert_array_equal(drawn, chacha20(key, 20))

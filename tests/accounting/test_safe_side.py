@@ -1,5 +1,7 @@
 """What is inverted is rounded to the safe side by the error that the accounting declares of itself."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -49,3 +51,21 @@ def test_the_end_of_the_bracket_that_holds_is_returned(pair, log_target):
             epsilon == 0.0
             or hockey_stick._excess(epsilon, a, t, pair, log_target) <= 0.0
         )
+
+
+def printed(pattern, error):
+    """The number that a message prints at this place."""
+    return float(re.search(pattern, str(error.value)).group(1))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("eta", [0.0123, 0.0345, 0.073])
+def test_the_floor_and_the_minimum_that_a_message_prints_can_be_reached(delta, eta):
+    """They are rounded up: whoever follows the message must not be refused again."""
+    floor = float(accounting.privacy_floor(delta, shift=1 / 98, eta=eta))
+    target = 0.5 * floor
+    with pytest.raises(ValueError, match="privacy floor") as error:
+        accounting.calibrate_k(target, delta, shift=1 / 98, eta=eta)
+    assert printed(r"floor (\S+) at", error) >= floor
+    wider = printed(r"eta above (\S+) would", error)
+    accounting.calibrate_k(target, delta, shift=1 / 98, eta=wider)

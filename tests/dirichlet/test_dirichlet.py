@@ -498,3 +498,15 @@ def test_epsilon_of_a_tiny_border_is_no_smaller_than_the_room_that_is_left(eta):
     k, gamma = 10.0, 1e-3
     bound = dirichlet.theorem1_vector_epsilon(k, shift=1.0, eta=eta, gamma=gamma, n=2)
     assert bound == pytest.approx(k * (np.log1p(-gamma) - np.log(gamma)), rel=1e-12)
+
+
+@pytest.mark.parametrize("parameter", [1e-3, 3e-3, 0.01])
+def test_small_parameters_are_sampled_in_log_space(parameter):
+    """A Gamma variable of shape 0.003 is below the floats in one draw of nine."""
+    p = [parameter, 1.0 - parameter]
+    logs = dirichlet.dirichlet_mechanism(p, 1.0, size=20_000, rng=1, log=True)
+    assert np.isfinite(logs[:, 0]).all()
+    # P(log X < -s) is about e^(-s parameter)
+    for s in (1.0, 3.0):
+        share = np.mean(logs[:, 0] < -s / parameter)
+        assert share == pytest.approx(np.exp(-s), abs=0.02)

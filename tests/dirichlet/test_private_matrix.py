@@ -414,3 +414,14 @@ def test_what_the_largest_k_does_not_reach_is_called_a_bound(epsilon, kind):
     cost = accounting.exact_epsilon(1e-3, made.parameters["k"], shift=0.5e-6, eta=0.1)
     assert cost == pytest.approx(min(epsilon, 2.0533), rel=1e-4)
     assert f"private, {kind};" in made.statement
+
+
+@pytest.mark.parametrize("eta, b", [(9.9e-4, 0.1), (0.05, 1.9e-3)])
+def test_losses_that_add_up_need_a_minimum_and_a_move_of_a_thousandth(eta, b):
+    """Below, the grid is too coarse for the losses, and the result is a poor bound."""
+    matrix = np.full((2, 3), 1 / 3)
+    public = {"support": True, "eta": eta, "b": b, "rng": 1}
+    name = "eta" if eta < 1e-3 else "b"
+    with pytest.raises(ValueError, match=rf"^{name} must be in \[0.00[12], inf\), got"):
+        dirichlet.privatize(matrix, 50.0, 1e-3, rows="all", **public)
+    dirichlet.privatize(matrix, 50.0, 1e-3, rows="one", **(public | {"eta": 0.05}))

@@ -45,9 +45,10 @@ def test_batches_agree_with_the_peer(n, concentration):
         assert (markov.stationary_distribution(chains[index]) == pi[index]).all()
 
 
-def test_large_batch_on_several_threads_equals_one_by_one(monkeypatch):
-    chains = random_chains((400,), 40, seed=2)
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+@pytest.mark.parametrize("threads", ["2", "3", "7"])
+def test_large_batch_on_several_threads_equals_one_by_one(monkeypatch, threads):
+    chains = random_chains((401,), 40, seed=2)  # no number of threads divides it
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
     pi = markov.stationary_distribution(chains)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert (pi == markov.stationary_distribution(chains)).all()

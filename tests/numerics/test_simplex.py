@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -196,3 +198,18 @@ def test_refuses_rows_with_too_few_entries_to_protect():
         match=r"matrix must have at least 3 non-zero entries .* got 2 in row \[1\]",
     ):
         simplex.protected_entries([[0.2, 0.3, 0.5], [0.5, 0.5, 0.0]])
+
+
+@pytest.mark.parametrize("lower", [[0.1, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1], [1e-3] * 999])
+def test_minima_whose_sum_is_the_total_but_for_rounding_are_the_result(lower):
+    """0.1 + 0.1 + 0.1 is above 0.3 as floats."""
+    exact = float(sum(map(Fraction, lower)))
+    for total in (exact * (1 - 2e-16), round(exact, 12)):
+        found = simplex.project_to_simplex(
+            np.arange(len(lower)), total=total, lower=lower
+        )
+        assert found == pytest.approx(lower, rel=1e-12)
+    with pytest.raises(ValueError, match="lower must add up to at most the total"):
+        simplex.project_to_simplex(
+            np.zeros(len(lower)), total=exact * (1 - 1e-9), lower=lower
+        )
