@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
@@ -25,6 +24,7 @@ from dpsim.boltzmann.space import (
     weight_matrix,
 )
 from dpsim.checks import Array, Integers
+from dpsim.compiled import njit
 from dpsim.numerics import exact_draws
 from dpsim.numerics.exact_draws import descend, survives
 
@@ -212,7 +212,7 @@ def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> I
     return drawn
 
 
-@njit(cache=True)
+@njit()
 def _draw_bins(rng, trees, ends, low, high, last, log_last, total, drawn):  # type: ignore[no-untyped-def]
     """Fill `drawn` with a term of each bin, until the last bin's term is accepted.
 
@@ -404,7 +404,7 @@ def step_error(bins: int, epsilon: float) -> float:
     return (4.0 * bins + 4.0 + 2.0 * epsilon) * exact_draws.UNIT
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
     """Run every chain, and fill the states and the running means.
 

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.boltzmann.space import LARGEST_TOTAL, histogram
 from dpsim.checks import Integers
+from dpsim.compiled import njit
 from dpsim.numerics.exact_draws import happens, survives
 from dpsim.numerics.simplex import project_to_simplex
 
@@ -120,7 +120,7 @@ def one_zero_sum_laplace(
     return noise
 
 
-@njit(cache=True)
+@njit()
 def _geometric(rng, half, digits):  # type: ignore[no-untyped-def]
     """Return g >= 0 with a probability proportional to exp(-half g)."""
     drawn = 0
@@ -135,7 +135,7 @@ def _geometric(rng, half, digits):  # type: ignore[no-untyped-def]
     return drawn
 
 
-@njit(cache=True)
+@njit()
 def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-def]
     """Fill the noise with a vector that sums to 0."""
     while True:

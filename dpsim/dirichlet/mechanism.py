@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from dpsim import checks
 from dpsim.checks import Array
+from dpsim.compiled import njit
 
 SMALLEST_PARAMETER = 1e-290  # below it, the logarithms of a draw would overflow
 LARGEST_K = 1e300
@@ -150,7 +150,7 @@ def _draw(rng, parameters, offset, scale, in_logs, logs, x):  # type: ignore[no-
             x[j] = (math.exp(x[j]) if in_logs else x[j]) / total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[no-untyped-def]
     """Fill `out`, shape (draws, rows, n), with Dirichlet draws or their logarithms."""
     for draw in range(out.shape[0]):
@@ -166,7 +166,7 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
             )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
     """Fill `counts` with the number of draws that have an entry below gamma.
 

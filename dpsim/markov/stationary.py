@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpsim import checks, streams
 from dpsim.checks import CLOSE, Array
+from dpsim.compiled import njit
 from dpsim.markov import sparse as markov_sparse
 
 # With smaller pivots or probabilities, the elimination is repeated in logarithms.
@@ -127,7 +127,7 @@ def _on_closed_class(name: str, chain: Any, solve: Callable[[Any], Array]) -> Ar
     return pi
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _solve_each(chains, a, pi, solved):  # type: ignore[no-untyped-def]
     """Fill pi, and record in `solved` which chains were solved.
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from dpsim import checks
 from dpsim.checks import Integers
+from dpsim.compiled import njit
 from dpsim.markov import sparse as markov_sparse
 
 
@@ -82,7 +82,7 @@ def random_walk(
     return walks.reshape(*shape, steps + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _walk(cumulative, columns, ends, n, per_chain, uniforms, walks):  # type: ignore[no-untyped-def]
     """Fill `walks`, whose first column contains the starts.
 

@@ -8,17 +8,17 @@ solving the linear programme (P). Here a greedy fill finds it.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
 from dpsim.checks import Array
+from dpsim.compiled import guvectorize, njit
 from dpsim.mdp.model import MDP, policy_weights, refuse_other
 from dpsim.mdp.planning import iterations_needed
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _extreme_expectation(
     p: Array,
     support: NDArray[np.bool_],
@@ -52,7 +52,7 @@ def _extreme_expectation(
     return (1.0 - beta) * total + beta * values[first]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sort(order: NDArray[np.int64], keys: Array) -> None:
     """Sort the indices in place by their keys.
 
@@ -66,10 +66,9 @@ def _sort(order: NDArray[np.int64], keys: Array) -> None:
         order[i] = moved
 
 
-@numba.guvectorize(
+@guvectorize(
     "f8[:,:,:], f8[:,:], f8[:], b1[:,:,:], f8[:,:,:], f8, f8, f8, i8, f8, f8, f8[:]",
     "(s,a,n),(s,a),(s),(s,a,n),(t,s,a),(),(),(),(),(),()->(s)",
-    cache=True,
 )
 def _extreme_values(  # type: ignore[no-untyped-def]
     transitions,

@@ -9,10 +9,10 @@ itself.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from dpsim.checks import Array
+from dpsim.compiled import guvectorize, njit
 
 UNIT = 2.0**-53
 """The largest relative error of one rounding."""
@@ -93,7 +93,7 @@ def gains(
     return found, 4 * (2 * terms * UNIT) ** parts * size
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sum(x: float, y: float) -> tuple[float, float]:
     """Return a sum and its rounding error (Knuth)."""
     total = x + y
@@ -101,7 +101,7 @@ def _sum(x: float, y: float) -> tuple[float, float]:
     return total, (x - (total - part)) + (y - part)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _product(x: float, y: float) -> tuple[float, float]:
     """Return a product and its rounding error (Dekker 1971)."""
     product = x * y
@@ -115,7 +115,7 @@ def _product(x: float, y: float) -> tuple[float, float]:
     return product, x_low * y_low - missing
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _accumulate(sums: Array, term: float) -> None:
     """Add a term to the first sum, its rounding error to the second one, and so on."""
     for k in range(sums.size - 1):
@@ -123,10 +123,9 @@ def _accumulate(sums: Array, term: float) -> None:
     sums[-1] += term
 
 
-@numba.guvectorize(
+@guvectorize(
     "f8[:,:,:], f8[:,:], f8, f8[:,:], f8[:,:], f8[:,:,:], f8[:,:]",
     "(n,a,n),(n,a),(),(n,k),(n,k)->(n,a,k),(n,a)",
-    cache=True,
 )
 def _gains(  # type: ignore[no-untyped-def]
     transitions, rewards, discount, values, base, gain, size

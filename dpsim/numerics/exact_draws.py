@@ -16,16 +16,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from dpsim.checks import Array
+from dpsim.compiled import njit
 
 UNIT = 2.0**-53
 STEPS = 2.0**53  # a uniform number of 53 bits has this many values
 LARGEST_EXPONENT = 700.0  # exp(-700) is a normal double
 
 
-@njit(cache=True)
+@njit()
 def happens(rng, p, reverse=False):  # type: ignore[no-untyped-def]
     """Return True with probability p, exactly, for every double p in [0, 1].
 
@@ -45,7 +45,7 @@ def happens(rng, p, reverse=False):  # type: ignore[no-untyped-def]
             return False
 
 
-@njit(cache=True)
+@njit()
 def survives(rng, y):  # type: ignore[no-untyped-def]
     """Return True with probability exp(-y), for y >= 0.
 
@@ -77,7 +77,7 @@ def weight_tree(logs: Array) -> Array:
     return tree
 
 
-@njit(cache=True)
+@njit()
 def descend(rng, tree):  # type: ignore[no-untyped-def]
     """Return the index of a leaf of a `weight_tree`.
 

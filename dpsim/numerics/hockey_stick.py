@@ -25,12 +25,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from scipy.optimize import elementwise
 from scipy.special import expit
 
 from dpsim.checks import Array
+from dpsim.compiled import njit, vectorize
 from dpsim.numerics.special import (
     NODES,
     STIRLING,
@@ -51,7 +51,7 @@ REPLACE = 0
 ADD_REMOVE = 1
 
 
-@njit
+@njit()
 def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     """Return log f(reference + d) - log f(reference), with the module's parameters."""
     z = math.expm1(-d)
@@ -59,7 +59,7 @@ def _log_density(d: float, a: float, c: float, q: float, r: float) -> float:
     return a * first - c * log1p_minus(q * z) + r * z
 
 
-@njit
+@njit()
 def _panel(
     low: float,
     high: float,
@@ -85,7 +85,7 @@ def _panel(
     return half * total
 
 
-@vectorize(cache=True)
+@vectorize()
 def _log_integral(
     peak: float, t: float, a: float, c: float, q: float, r: float
 ) -> float:
@@ -260,7 +260,7 @@ def loss_cells(a: float, t: float, interval: float, count: int) -> Array:
     return cells
 
 
-@njit(cache=True)
+@njit()
 def _fill_cells(
     a: float, t: float, interval: float, height: float, cells: Array
 ) -> None:

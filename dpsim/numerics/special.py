@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit, vectorize
 from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, gammaln, psi
 
 from dpsim import checks
 from dpsim.checks import Array, Integers, Mask
+from dpsim.compiled import njit, vectorize
 from dpsim.numerics.search import least_integer
 
 # the range of the arguments of `log_beta`, whose sum must be a float
@@ -55,7 +55,7 @@ def log_beta_kernel(x: Array | float, p: Array | float, k: Array) -> Array:
     return -k * divergence + 0.5 * np.log(a / k * b / (2.0 * np.pi)) + rest
 
 
-@njit
+@njit()
 def log1p_minus(x: float) -> float:
     """Return log(1 + x) - x without cancellation."""
     if x < -0.4 or x > 0.6:
@@ -68,7 +68,7 @@ def log1p_minus(x: float) -> float:
     return ratio * (2.0 * square * series - x)
 
 
-@vectorize(cache=True)
+@vectorize()
 def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
     """Return u - log(1 + u) >= 0, given u and ratio = 1 + u.
 
@@ -77,7 +77,7 @@ def minus_log1p(u, ratio):  # type: ignore[no-untyped-def]
     return -log1p_minus(u) if abs(u) < 0.4 else u - math.log(ratio)
 
 
-@vectorize(cache=True)
+@vectorize()
 def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
     """Return log 2F1(a + b, 1; a + 1; x) for x < a / (a + b), or 0 if not `wanted`.
 
@@ -95,7 +95,7 @@ def tail_series(x, a, b, wanted):  # type: ignore[no-untyped-def]
     return math.log(total)
 
 
-@vectorize(cache=True)
+@vectorize()
 def stirling_rest(z):  # type: ignore[no-untyped-def]
     """Return log Gamma(z) minus (z - 1/2) log z - z + log(2 pi)/2, for z > 0."""
     if z < 10.0:

@@ -1,0 +1,76 @@
+"""Compiled functions run where no cache can be written, and in spite of a damaged one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpsim
+
+PACKAGE = Path(dpsim.__file__).parent
+PROGRAM = """
+from dpsim import markov, mdp
+P = [[0.9, 0.1], [0.5, 0.5]]
+model = mdp.random_mdp(2, 2, 1, discount=0.9)
+print(markov.stationary_distribution(P), mdp.synthesize(model))
+"""
+
+
+def copied(folder: Path) -> Path:
+    """Copy the package without its caches."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "dpsim", ignore=ignored)
+    return folder
+
+
+def printed(folder: Path, home: str) -> str:
+    """Return what the program prints with the package of this folder."""
+    changed = {"PYTHONPATH": str(folder), "HOME": home, "XDG_CACHE_HOME": home}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    # Python's own caches go elsewhere, because some of these folders are files
+    changed["PYTHONPYCACHEPREFIX"] = str(folder / "python")
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        cwd=folder,
+        env=kept | changed,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert not run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A copy of the package with its caches, and what the program prints with it."""
+    folder = copied(tmp_path_factory.mktemp("usual"))
+    return folder, printed(folder, str(folder))
+
+
+def test_nothing_stops_where_no_cache_can_be_written(tmp_path, usual):
+    """A file in the place of each folder of caches, which stops root, too."""
+    folder = copied(tmp_path)
+    for package in [p for p in (folder / "dpsim").rglob("*") if p.is_dir()]:
+        (package / "__pycache__").touch()
+    assert printed(folder, "/dev/null") == usual[1]
+    assert not list(folder.rglob("*.nbi"))
+
+
+def test_a_damaged_cache_is_thrown_away_and_made_again(usual):
+    folder, expected = usual
+    indices, compiled = sorted(folder.rglob("*.nbi")), sorted(folder.rglob("*.nbc"))
+    damaged = {}
+    for number, file in enumerate(indices[::2] + compiled):  # some by both
+        content = file.read_bytes()
+        file.write_bytes((b"", content[:-9], b"\x80\x04xyz")[number % 3])
+        damaged[file] = file.read_bytes()
+    assert len(damaged) > 2
+    assert printed(folder, str(folder)) == expected
+    assert all(file.read_bytes() != content for file, content in damaged.items())
+    whole = {file: file.stat().st_mtime_ns for file in damaged}
+    assert printed(folder, str(folder)) == expected
+    assert whole == {file: file.stat().st_mtime_ns for file in damaged}
