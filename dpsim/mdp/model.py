@@ -67,6 +67,7 @@ class MDP:
         numbers = checks.numeric("transitions", self.transitions)
         ignored = np.eye(1, states)[0]  # any probability vector passes the check below
         vectors = np.where(allowed[..., None], numbers, ignored)
+        _refuse_zeros(vectors)
         vectors = checks.simplex("transitions", vectors)
         transitions = np.where(allowed[..., None], vectors, 0.0)
         numbers = checks.numeric("rewards", self.rewards)
@@ -101,6 +102,18 @@ class MDP:
         """
         positive = (self.transitions > 0).any(axis=tuple(range(len(self.batch))))
         return int((positive.sum(axis=-1) > 1).sum())
+
+
+def _refuse_zeros(vectors: Array) -> None:
+    """Raise ValueError if a transition vector has only zeros."""
+    zeros = ~vectors.any(axis=-1)
+    if zeros.any():
+        place = tuple(int(i) for i in np.argwhere(zeros)[0])
+        raise ValueError(
+            f"transitions row {place} must sum to 1, got only zeros: let a state in "
+            "which the process ends loop to itself with the reward 0, and leave out "
+            "an action with `allowed`"
+        )
 
 
 LARGEST_VALUE = 1e300

@@ -546,3 +546,18 @@ RULES = RELEASED["policy"]
 def test_refusals_name_the_argument(name, call, arguments):
     with pytest.raises(ValueError, match=f"^{name} "):
         call(**arguments)
+
+
+def test_a_row_of_zeros_is_told_how_a_process_ends():
+    """A loop with the reward 0 is worth 0, whatever the horizon or the discount."""
+    moves = np.array([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    with pytest.raises(
+        ValueError, match=r"row \(1, 0\) .* only zeros: .* loop to itself"
+    ):
+        MDP(moves, np.ones((2, 2)), discount=0.9)
+    moves[1, :, 1] = 1.0
+    rewards = [[1.0, 0.0], [0.0, 0.0]]
+    for parts in ({"discount": 0.9}, {"horizon": 5}):
+        assert mdps.synthesize(MDP(moves, rewards, **parts))[1][1] == 0.0
+    allowed = [[True, False], [True, True]]
+    MDP(np.where(np.array(allowed)[..., None], moves, 0.0), rewards, 5, allowed=allowed)
