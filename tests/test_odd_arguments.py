@@ -17,7 +17,7 @@ from dpsim import (
     streams,
     words,
 )
-from dpsim.dirichlet import stationary, theorem1
+from dpsim.dirichlet import stationary_bounds, theorem1
 
 HUGE = [2**63, np.uint64(2**63), 10**400, 10**5000, Fraction(10**400), 1e300]
 PLANS = mdp.random_mdp(2, 2, 1, horizon=2)
@@ -182,7 +182,7 @@ CALLS = [
     ),
     *refused(
         "protected",
-        lambda x: stationary.matrix_dirichlet_bound(
+        lambda x: stationary_bounds.matrix_dirichlet_bound(
             2.0, 6, 100.0, eta=0.1, eta_bar=0.05, protected=x
         ),
         [],
@@ -252,7 +252,9 @@ CALLS = [
     *refused("transitions", lambda x: mdp.MDP(x, [[1.0]]), RAGGED, [[1], [1, 2]], 1.0),
     *refused("rewards", lambda x: mdp.MDP([[[1.0]]], x), RAGGED, [[10**400]], pd.NA),
     *refused(
-        "N", lambda x: stationary.stationary_bound([[0.5, 0.5]] * 2, x, 5.0), 1.7e308
+        "N",
+        lambda x: stationary_bounds.stationary_bound([[0.5, 0.5]] * 2, x, 5.0),
+        1.7e308,
     ),
     *refused(
         "public_labels",

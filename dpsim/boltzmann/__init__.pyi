@@ -5,7 +5,7 @@ from .sampling import (
     metropolis as metropolis,
     sample_exact as sample_exact,
 )
-from .stationary import (
+from .distribution import (
     objective as objective,
     log_stationary as log_stationary,
 )
@@ -31,7 +31,7 @@ from .zero_sum_noise import (
 )
 from . import (
     private_histogram as private_histogram,
-    stationary as stationary,
+    distribution as distribution,
     sampling as sampling,
     epsilon as epsilon,
     mixing as mixing,

@@ -2,7 +2,7 @@
 
 The exact epsilon and delta are sums over all histograms, computed in double precision.
 The module also gives the sensitivity of the objective and a proven upper bound on the
-exact epsilon. The arguments x, t and weights are those of `stationary`.
+exact epsilon. The arguments x, t and weights are those of `objective`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The module computes the distribution after k steps and its delta, which are exact up to
 double precision, and a proven upper bound on delta for any N. Distributions over all
 histograms are arrays in the order of `boltzmann.configurations`. The arguments x, t and
-weights are those of `stationary`.
+weights are those of `objective`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from dpsim import checks
+from dpsim.boltzmann.distribution import objective
 from dpsim.boltzmann.epsilon import sensitivity
 from dpsim.boltzmann.sampling import CANDIDATES, RULES
 from dpsim.boltzmann.space import (
@@ -29,7 +30,6 @@ from dpsim.boltzmann.space import (
     size,
     temperature,
 )
-from dpsim.boltzmann.stationary import objective
 from dpsim.checks import Array
 
 # The largest number of people for which computing the eigenvalues of a line takes at

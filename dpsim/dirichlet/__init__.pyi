@@ -32,7 +32,7 @@ from .from_counts import (
     posterior_release as posterior_release,
     posterior_absolute_error as posterior_absolute_error,
 )
-from .stationary import (
+from .stationary_bounds import (
     mean_kl_bound as mean_kl_bound,
     stationary_bound as stationary_bound,
     ergodicity_bound as ergodicity_bound,
@@ -44,6 +44,6 @@ from . import (
     accuracy as accuracy,
     matrix as matrix,
     from_counts as from_counts,
-    stationary as stationary,
+    stationary_bounds as stationary_bounds,
     private_matrix as private_matrix,
 )

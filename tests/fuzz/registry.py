@@ -629,11 +629,13 @@ add("markov.sparse.classes", non_negative, chain=crs, checked=False)
 add("markov.sparse.closed_class", non_negative, name=text, chain=crs, checked=False)
 add("markov.sparse.stationary", sums_to_one, P=crs, checked=False)
 three = {"N": reals(3, 1e6).filter(lambda N: np.ndim(N) == 0), "k": real(1e-2, 1e6)}
-add("dirichlet.stationary.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
-add("dirichlet.stationary.stationary_bound", non_negative,
+add("dirichlet.stationary_bounds.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
+add("dirichlet.stationary_bounds.stationary_bound", non_negative,
     P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)), **three)  # fmt: skip
-add("dirichlet.stationary.ergodicity_bound", non_negative, pi=vectors(3), **three)
-add("dirichlet.stationary.matrix_dirichlet_bound", non_negative, norm=reals(0.0, 100.0), n=st.integers(2, 40),
+add(
+    "dirichlet.stationary_bounds.ergodicity_bound", non_negative, pi=vectors(3), **three
+)
+add("dirichlet.stationary_bounds.matrix_dirichlet_bound", non_negative, norm=reals(0.0, 100.0), n=st.integers(2, 40),
     k=real(1e-2, 1e6), eta=st.just(0.1), eta_bar=real(1e-3, 0.39), protected=st.integers(2, 6))  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------------- simplex
@@ -860,11 +862,11 @@ add("boltzmann.space.index", non_negative, states, checked=False)
 add("boltzmann.space.after_move", non_negative, moves, checked=False)
 add("boltzmann.space.neighbours", non_negative, states, checked=False)
 add(
-    "boltzmann.stationary.objective",
+    "boltzmann.distribution.objective",
     between(high=0),
     histograms().map(lambda d: {**d, "z": d["x"][::-1]}),
 )
-add("boltzmann.stationary.log_stationary", between(high=1e-9), histograms(t=warmths))
+add("boltzmann.distribution.log_stationary", between(high=1e-9), histograms(t=warmths))
 add("boltzmann.epsilon.sensitivity", non_negative, spaces())
 add("boltzmann.epsilon.epsilon_bound", non_negative, spaces(t=warmth))
 kinds = {

@@ -222,8 +222,8 @@ OPTIONAL: dict[
 ] = {  # valid numbers for what the registry leaves at its default
     "accounting.composition.compose": {"interval": 0.05},
     "dirichlet.private_matrix.privatize": {"b": 0.01, "records": None},
-    "dirichlet.stationary.ergodicity_bound": {"categories": 3},
-    "dirichlet.stationary.mean_kl_bound": {"categories": 3},
+    "dirichlet.stationary_bounds.ergodicity_bound": {"categories": 3},
+    "dirichlet.stationary_bounds.mean_kl_bound": {"categories": 3},
     "mdp.bounds.cost_of_privacy": {"initial": 0},
     "mdp.bounds.value_bounds": {"tolerance": 1e-6},
     "release.planning.plan": {"pairs": 3},
