@@ -24,8 +24,8 @@ def damage() -> list[str]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     listed = {line.partition("  ")[2]: line for line in lines}
     return [
-        f"data/{name} does not have the checksum in data/{path.name}: if you edited it, "
-        "look at `git diff data` and run `make ledger`; if not, restore it with "
+        f"data/{name} does not have the checksum in data/{path.name}: if you edited "
+        "it, look at `git diff data` and run `make ledger`; if not, restore it with "
         f"`git checkout -- data/{name}`"
         for name in TABLES
         if listed.get(name) != _line(name)

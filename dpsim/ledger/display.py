@@ -270,10 +270,12 @@ def board(table: pd.DataFrame, about: str) -> str:
         said.append(html.escape(about, quote=False))
     if not table["recorded"].all():
         said.append(
-            f'A number <span style="{GREY}">in grey</span> is from a run with the usual parameters.'
+            f'A number <span style="{GREY}">in grey</span> is from a run with the '
+            "usual parameters."
         )
     said.append(
-        f'The reasons for all verdicts, and what the words mean, are in <a href="{REPORT}">the report</a>.'
+        "The reasons for all verdicts, and what the words mean, are in <a "
+        f'href="{REPORT}">the report</a>.'
     )
     columns = dict.fromkeys(("where", "the paper says", "we find", "verdict"), LEFT)
     return html_table(columns, lines, " ".join(said))

@@ -84,8 +84,8 @@ def about_letters(claims: pd.DataFrame) -> str:
             "correction is our reading until they do."
         )
     return (
-        f"Of {len(corrections)} corrections, {sent} were sent to the authors. An answer "
-        "stands above the claims of its paper."
+        f"Of {len(corrections)} corrections, {sent} were sent to the authors. An "
+        "answer stands above the claims of its paper."
     )
 
 
@@ -214,9 +214,9 @@ def _about_values(table: pd.DataFrame) -> str:
         f"equals ours after rounding, and {fell} are ruled out by a theorem or by "
         f"another sentence of the paper. The other {values - tested} depend on data or "
         "on inputs that the papers do not publish. The columns on the right count all "
-        f"{judged} claims that are judged: values, limits, trends, statements and slips. "
-        f"The report also lists {len(table) - judged} rows that are shown but not "
-        "judged, such as sizes and measured times.",
+        f"{judged} claims that are judged: values, limits, trends, statements and "
+        f"slips. The report also lists {len(table) - judged} rows that are shown but "
+        "not judged, such as sizes and measured times.",
         width=WIDTH,
     )
 

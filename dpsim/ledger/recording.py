@@ -101,8 +101,8 @@ def _numbers(row: str, value: ArrayLike) -> list[float]:
     array = checks.real(f"value of {row}", value)
     if array.ndim != 1 or not array.size:
         raise ValueError(
-            f"value of {row} must be a list with a number for each input of the family, "
-            f"got {value!r}"
+            f"value of {row} must be a list with a number for each input of the "
+            f"family, got {value!r}"
         )
     return [float(number) for number in array]
 

@@ -19,27 +19,31 @@ from dpsim.ledger.rows import Found, findings, how_many, papers, published
 VERDICTS = {
     "agrees": (
         "Our result confirms the claim.",
-        "The paper reports a divergence of 0.103. We compute 0.1027, which rounds to it.",
+        "The paper reports a divergence of 0.103. We compute 0.1027, which rounds to "
+        "it.",
     ),
     "differs": (
         "From the inputs that the paper states we compute another result, but nothing "
         "rules out the result of the paper.",
-        "The paper reports a mean error of 0.17 and states all inputs. From these inputs "
-        "we compute 0.21.",
+        "The paper reports a mean error of 0.17 and states all inputs. From these "
+        "inputs we compute 0.21.",
     ),
     "contradicted": (
-        "A proof, a counterexample or another sentence of the paper rules out the claim.",
-        "The paper reports that the expected error falls by 56 %. A theorem allows a fall of at most 50 %.",
+        "A proof, a counterexample or another sentence of the paper rules out the "
+        "claim.",
+        "The paper reports that the expected error falls by 56 %. A theorem allows a "
+        "fall of at most 50 %.",
     ),
     "slip": (
         "A formula or a line is wrong as it stands, and a small correction repairs it "
         "without changing a theorem.",
-        "A sum of probabilities begins at 1 in the paper. It equals 1 only if it begins "
-        "at 0.",
+        "A sum of probabilities begins at 1 in the paper. It equals 1 only if it "
+        "begins at 0.",
     ),
     "not tested": (
-        "The answer depends on data that the paper does not publish, on an input that it "
-        "does not state, or on a formula that may be incomplete in our copy of the paper.",
+        "The answer depends on data that the paper does not publish, on an input that "
+        "it does not state, or on a formula that may be incomplete in our copy of the "
+        "paper.",
         "The paper reports an error for 40 zones of a city, but it does not say which "
         "zones were merged.",
     ),
@@ -53,20 +57,20 @@ CLAIMS = {
     ),
     "bound": (
         "The paper reports an upper or a lower limit. Our number should not exceed an "
-        "upper limit or fall below a lower one, but it may be far away from the limit. A "
-        "reported pair of ε and δ is two upper limits.",
+        "upper limit or fall below a lower one, but it may be far away from the limit. "
+        "A reported pair of ε and δ is two upper limits.",
         "The δ of the release is at most 0.019. (The true δ may be much smaller.)",
     ),
     "trend": (
-        "The paper says that something rises or falls, and our number should do the same "
-        "from one end of the range to the other.",
+        "The paper says that something rises or falls, and our number should do the "
+        "same from one end of the range to the other.",
         "The error falls as ε grows.",
     ),
     "statement": (
         "The paper states a theorem, or something else without a number of its own. If "
         "it is true, it limits some number, and we compute this number.",
-        "A theorem says that a distance is at most its bound, so the distance divided by "
-        "the bound is at most 1.",
+        "A theorem says that a distance is at most its bound, so the distance divided "
+        "by the bound is at most 1.",
     ),
     "slip": (
         "A formula or a line may be wrong as it stands. We compute the number that it "
@@ -87,14 +91,14 @@ RULE = (
 GROUNDS = {
     "proof": (
         "proved",
-        "A proof covers every input that the sentence speaks of, or a search covers all "
-        "cases.",
+        "A proof covers every input that the sentence speaks of, or a search covers "
+        "all cases.",
     ),
     "family": (
         "held in all inputs tried",
-        "The sentence was tried on at least 20 inputs, which were fixed before the first "
-        "result. The worst of them keeps the limit. Other inputs may have another "
-        "outcome.",
+        "The sentence was tried on at least 20 inputs, which were fixed before the "
+        "first result. The worst of them keeps the limit. Other inputs may have "
+        "another outcome.",
     ),
     "stand-in": (
         "on our stand-in only",
