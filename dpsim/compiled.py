@@ -2,18 +2,25 @@
 
 numba refuses to decorate where it can write no cache, for example in a read-only
 installation with an unwritable home folder. It also stops at a cache that is damaged.
-Here, functions are compiled anew in these cases.
+And it keeps a cache when a function of another file that was compiled into it has
+changed, which can crash Python. Here, functions are compiled anew in these cases.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import Cache
+from numba.core.caching import _SourceFileBackedLocatorMixin as Locator
+
+PACKAGE = Path(__file__).parent
 
 _load = Cache.load_overload
 _save = Cache.save_overload
@@ -39,6 +46,25 @@ def _save_if_possible(self: Cache, *entry: Any) -> None:
             _save(self, *entry)
 
 
+@functools.cache
+def sources() -> str:
+    """Return a hash of all files of the package with functions that are compiled."""
+    texts = sorted(path.read_bytes() for path in PACKAGE.rglob("*.py"))
+    return hashlib.sha256(b"".join(t for t in texts if b"njit" in t)).hexdigest()
+
+
+_stamp = Locator.get_source_stamp
+
+
+def _stamp_of_package(self: Any) -> Any:
+    """Return numba's stamp of a source file and, for a file of the package, the hash of
+    all such files, because functions of one are compiled into those of another."""
+    stamp = _stamp(self)
+    inside = Path(self._py_file).is_relative_to(PACKAGE)
+    return (stamp, sources()) if inside else stamp
+
+
+Locator.get_source_stamp = _stamp_of_package
 # one place for all of numba's caches: those of functions and those of ufuncs' wrappers
 Cache.load_overload = _load_if_sound
 Cache.save_overload = _save_if_possible

@@ -5,10 +5,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import dpsim
+from dpsim import compiled
 
 PACKAGE = Path(dpsim.__file__).parent
 PROGRAM = """
@@ -62,9 +64,9 @@ def test_nothing_stops_where_no_cache_can_be_written(tmp_path, usual):
 
 def test_a_damaged_cache_is_thrown_away_and_made_again(usual):
     folder, expected = usual
-    indices, compiled = sorted(folder.rglob("*.nbi")), sorted(folder.rglob("*.nbc"))
+    indices, codes = sorted(folder.rglob("*.nbi")), sorted(folder.rglob("*.nbc"))
     damaged = {}
-    for number, file in enumerate(indices[::2] + compiled):  # some by both
+    for number, file in enumerate(indices[::2] + codes):  # some by both
         content = file.read_bytes()
         file.write_bytes((b"", content[:-9], b"\x80\x04xyz")[number % 3])
         damaged[file] = file.read_bytes()
@@ -74,3 +76,26 @@ def test_a_damaged_cache_is_thrown_away_and_made_again(usual):
     whole = {file: file.stat().st_mtime_ns for file in damaged}
     assert printed(folder, str(folder)) == expected
     assert whole == {file: file.stat().st_mtime_ns for file in damaged}
+
+
+def test_a_change_of_one_file_makes_the_caches_of_all_stale(tmp_path, monkeypatch):
+    """numba compares a function's own file only, but compiles others into it."""
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
+    inner, outer = tmp_path / "inner.py", tmp_path / "outer.py"
+    inner.write_text("from dpsim.compiled import njit\n")
+    outer.write_text("from dpsim.compiled import njit\nfrom inner import f\n")
+    (tmp_path / "plain.py").write_text("import math\n")
+
+    def stamp(path: Path) -> object:
+        compiled.sources.cache_clear()
+        locator = SimpleNamespace(_py_file=str(path))
+        return compiled.Locator.get_source_stamp(locator)
+
+    before = stamp(outer)
+    (tmp_path / "plain.py").write_text("import cmath\n")
+    assert stamp(outer) == before
+    inner.write_text("from dpsim.compiled import njit\n# changed\n")
+    assert stamp(outer) != before
+    elsewhere = stamp(Path(__file__))
+    assert elsewhere != before and not isinstance(elsewhere, tuple)
+    compiled.sources.cache_clear()
