@@ -11,6 +11,9 @@ import pandas as pd
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, radio
 from dpsim.figures.house_style import OTHER, OURS, TRUE
 
+DELTAS = {1e-6: [1e-6, 1e-4, 0.01, 1], 1e-3: [1e-3, 0.01, 0.1, 1]}
+"""The ticks of the axis of delta, by its lower end."""
+
 
 def beta_densities(
     curves: pd.DataFrame,
@@ -19,6 +22,7 @@ def beta_densities(
     *,
     many: str,
     every: str = "",
+    least: float = 1e-6,
 ) -> Moving:
     """Return a chart of two densities and the delta between them, and a curve of delta.
 
@@ -40,6 +44,7 @@ def beta_densities(
     every : str, optional
         A control. A thin curve of delta is plotted for each of its values, and a thick
         one for the chosen value.
+    least : float, 1e-6 or 1e-3, the lower end of the axis of delta
     """
     *moving, _, p, q = map(str, curves.columns)
     controls = [name for name in moving if name != many]
@@ -57,7 +62,12 @@ def beta_densities(
         },
         "hconcat": [
             _panel("curves", curves, moving, _densities(p, q)),
-            _panel("costs", costs, cost_controls, _costs(costs, many, options, every)),
+            _panel(
+                "costs",
+                costs,
+                cost_controls,
+                _costs(costs, many, options, every, least),
+            ),
         ],
     }
     if every:
@@ -119,7 +129,11 @@ def _densities(p: str, q: str) -> list[dict[str, Any]]:
 
 
 def _costs(
-    costs: pd.DataFrame, many: str, options: Mapping[str, list[float]], every: str
+    costs: pd.DataFrame,
+    many: str,
+    options: Mapping[str, list[float]],
+    every: str,
+    least: float,
 ) -> list[dict[str, Any]]:
     """Return the curve of delta, with a dot and a number at the chosen value."""
     powers = "datum.value < 1e-5 ? '10⁻⁶' : datum.value < 1e-3 ? '10⁻⁴' : datum.label"
@@ -130,9 +144,9 @@ def _costs(
         "y": encode(
             "delta",
             title="δ",
-            scale={"type": "log", "domain": [1e-6, 1], "clamp": True},
+            scale={"type": "log", "domain": [least, 1], "clamp": True},
             axis={
-                "values": [1e-6, 1e-4, 0.01, 1],
+                "values": DELTAS[least],
                 "labelExpr": powers,
                 "format": "~g",
             },
