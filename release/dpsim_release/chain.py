@@ -23,7 +23,8 @@ from scipy import sparse
 from dpsim import checks
 from dpsim.checks import Array, Integers
 from dpsim.released import ReleasedChain
-from dpsim_release import draws, estimate, intervals, statement
+from dpsim_release import draws, intervals, statement
+from dpsim_release import estimate as estimates
 from dpsim_release import support as supports
 from dpsim_release.budget import Limit, spend
 from dpsim_release.noise import Noise, laplace_noise, pair_threshold
@@ -68,14 +69,37 @@ class PrivateChain(ReleasedChain):
         return Noise(self.statement["scale"], self.statement["epsilon"])
 
     @cached_property
-    def estimate(self) -> estimate.Estimate:
+    def estimate(self) -> estimates.Estimate:
         """The chain estimated from the noisy counts."""
-        return estimate.estimate_chain(self.support, self.noisy, self.noise)
+        plain = self.statement.get("estimate") == estimates.PLAIN_RULE
+        kind = estimates.PLAIN if plain else estimates.LEARNED
+        return estimates.estimate_chain(self.support, self.noisy, self.noise, kind)
 
     @property
     def empty(self) -> list[Any]:
         """The labels of the rows that were filled because they had no usable counts."""
         return [self.labels[i] for i in self.estimate.empty]
+
+    @property
+    def arrivals_only(self) -> list[Any]:
+        """The labels of the rows that hold nothing but shares of arrivals.
+
+        These are the filled rows, or all rows if the noisy counts contain no more
+        information than their margins.
+        """
+        return [self.labels[i] for i in self.estimate.arrivals_only]
+
+    @property
+    def clear(self) -> list[Any]:
+        """The labels of the rows that stand out from the noise.
+
+        Noise alone cannot explain the noisy counts of such a row: their total and the
+        sum of their squares are more than three standard deviations larger than those
+        of noise. The released row holds more than shares of arrivals.
+        """
+        clear = estimates.clear_rows(self.support, self.noisy, self.noise)
+        clear[self.estimate.arrivals_only] = False
+        return [self.labels[i] for i in np.flatnonzero(clear)]
 
     @property
     def weak(self) -> list[Any]:
@@ -84,7 +108,7 @@ class PrivateChain(ReleasedChain):
         The noisy total of such a row is at most three times the standard deviation of
         the total's noise.
         """
-        weak = estimate.weak_rows(self.support, self.noisy, self.noise)
+        weak = estimates.weak_rows(self.support, self.noisy, self.noise)
         return [self.labels[i] for i in np.flatnonzero(weak)]
 
     @property
@@ -104,7 +128,7 @@ class PrivateChain(ReleasedChain):
         The shares are computed from the noisy counts. If no row has a positive noisy
         total, all shares are equal.
         """
-        totals = estimate.row_sums(self.noisy.astype(float), self.support)
+        totals = estimates.row_sums(self.noisy.astype(float), self.support)
         weights = np.maximum(totals, 0.0)
         if not weights.any():
             weights = np.ones(len(self.labels))
@@ -148,6 +172,7 @@ def release_chain(
     epsilon: float,
     delta: float = 0.0,
     support: Support | PrivatePairs | None = None,
+    estimate: str = estimates.LEARNED,
     budget: str | os.PathLike[str] | None = None,
     limit: Limit | None = None,
     rng: np.random.Generator | int | None = None,
@@ -168,6 +193,10 @@ def release_chain(
         A support from `all_pairs` or `declared_graph`, or a request from
         `private_pairs`. If None, the pairs are chosen privately, and the labels are
         those of the released pairs.
+    estimate : str
+        "learned" for the rule in dpsim_release.estimate, or "plain": negative noisy
+        counts are set to 0, and then each row is normalised. Choose it before you look
+        at the data.
     budget : str or path
         The file in which the release is recorded before anything is sampled
         (dpsim_release.budget).
@@ -193,6 +222,7 @@ def release_chain(
             f"got {type(counts).__name__}"
         )
     generator = None if rng is None else checks.generator(rng)
+    checks.choice("estimate", estimate, estimates.KINDS)
     noise, threshold, spent = losses(epsilon, delta, counts.unit, support)
     facts = statement.facts(
         noise, counts.unit, threshold, spent, counts.moves, generator is not None
@@ -207,9 +237,11 @@ def release_chain(
         noisy = _noisy(numbers, noise, counts.unit, generator)
     facts["support"] = found.kind
     facts["pairs"] = int(noisy.size)
-    facts["estimate"] = estimate.rule(found)
-    facts["empty_rows"] = estimate.EMPTY_RULE
-    return PrivateChain(found, noisy, facts)
+    facts["estimate"] = estimates.rule(found, estimate)
+    facts["empty_rows"] = estimates.EMPTY_RULE
+    chain = PrivateChain(found, noisy, facts)
+    facts |= statement.of_rows(chain)
+    return chain
 
 
 def losses(

@@ -18,8 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsim import checks
 from dpsim.files import need_locks
-from dpsim_release import files, owner, planning, sources
+from dpsim.private import SIMULATION
+from dpsim.released import REPORT
+from dpsim_release import estimate as estimates
+from dpsim_release import files, owner, planning, sources, statement
 from dpsim_release.budget import Limit, loss_limit, spend
 from dpsim_release.chain import PrivateChain, losses, release_chain
 from dpsim_release.labels import visible
@@ -58,6 +62,7 @@ class Options:
         None, single events are protected.
     events : int, only with a unit or a trajectory
         The largest number of events of a unit that are counted.
+    estimate : str, as in `release_chain`
 
     Examples
     --------
@@ -79,8 +84,10 @@ class Options:
     pairs: str | None = None
     unit: str | None = None
     events: int | None = None
+    estimate: str = estimates.LEARNED
 
     def __post_init__(self) -> None:
+        checks.choice("estimate", self.estimate, estimates.KINDS)
         if self.trajectory is None:
             if self.origin is None or self.destination is None:
                 raise ValueError(
@@ -168,6 +175,7 @@ def privatize(
     pairs: str | None = None,
     unit: str | None = None,
     events: int | None = None,
+    estimate: str = estimates.LEARNED,
     epsilon: float,
     delta: float = 0.0,
     output: str | os.PathLike[str] | None = None,
@@ -185,7 +193,7 @@ def privatize(
     source : path or paths, DataFrame, or Ibis table
         Files (csv, tsv, also .gz, or Parquet), a folder of them, or a table.
     origin, destination, count, trajectory, time_format, max_gap : as in `Options`
-    categories, graph, pairs, unit, events : as in `Options`
+    categories, graph, pairs, unit, events, estimate : as in `Options`
     epsilon, delta, budget, limit, rng : as in `release_chain`
     output : str or path
         A new folder for the release. A second folder, output_OWNER_ONLY, is only for
@@ -216,6 +224,7 @@ def privatize(
         pairs=pairs,
         unit=unit,
         events=events,
+        estimate=estimate,
     )
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:
@@ -244,6 +253,7 @@ def privatize(
             epsilon=epsilon,
             delta=delta,
             support=options.support,
+            estimate=options.estimate,
             budget=budget,
             limit=limit,
             rng=rng,
@@ -271,6 +281,8 @@ def release_lines(
 ) -> list[str]:
     """Write a release, and return the lines that may be published.
 
+    They are the guarantee, the unit, the place of the release and a warning if no
+    budget file is named. The whole statement is in the report.
     `options` are the arguments of `Options`. If `check` is true, the events are
     counted, but nothing is released. Each line that only the owner of the data may read
     is passed to `tell`. If the release is refused, ValueError is raised and no files
@@ -314,10 +326,12 @@ def release_lines(
         f"for you only: the release is in {output}, and its error against your table "
         f"is in {folder}/{files.OWNER}"
     )
-    written = f"written to {visible(output)}"
+    tell(statement.trust(chain))
+    lines = statement.guarantee(chain)
+    report = f"the whole statement is in {visible(os.path.join(output, REPORT))}"
     if seed is not None:
-        return [chain.text, written]
-    lines = [chain.text, f"{written}: all of it may be published"]
+        return [SIMULATION, *lines, f"written to {visible(output)}; {report}"]
+    lines.append(f"written to {visible(output)}: all of it may be published; {report}")
     if budget is None:
         lines.append(
             "no budget file was named, so keep account yourself: the epsilons and the "

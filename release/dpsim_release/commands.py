@@ -23,6 +23,11 @@ from dpsim.cli import Output, option
 @option("--unit COL", "Column that names a person, to protect whole persons.")
 @option("--events M", "Largest number of events counted for a person.", type=int)
 @option(
+    "--estimate KIND",
+    "learned (default), or plain: negative counts set to 0.",
+    default="learned",
+)
+@option(
     "--epsilon E",
     "Epsilon of the release, above 0 (1 is a common choice).",
     type=float,

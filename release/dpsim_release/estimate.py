@@ -16,8 +16,9 @@ with the sum of the posterior means in place of the unknown total.
 If the noisy counts contain no more information than their margins, each estimate is the
 count expected from the margins. If a row's total may be nothing but noise, and if the
 row's noisy counts are at least twice as probable when the row has no events, the row
-gets the other rows' shares of arrivals. For pairs chosen privately, and for a small
-support, the estimate is the noisy count, or 0 if the noisy count is negative.
+gets the other rows' shares of arrivals. For pairs chosen privately, for a small
+support, and if the owner of the data chose the plain estimate beforehand, the estimate
+is the noisy count, or 0 if the noisy count is negative.
 
 The rule was chosen for its errors on the first tables in release/tools/estimates.py,
 before any user's data were seen. It is not the best rule for every table, and the tests
@@ -34,10 +35,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dpsim import checks
 from dpsim.checks import Array, Integers, Mask
 from dpsim_release.noise import Noise
 from dpsim_release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
+LEARNED = "learned"
+PLAIN = "plain"
+KINDS = (LEARNED, PLAIN)
 COMMONEST = 10  # the number of destinations that a row without pairs is given
 WEAK = 3.0  # a row total of up to this many standard deviations may be noise
 LEAST_PAIRS = 400  # the least number of pairs for which RULE is used
@@ -76,27 +81,40 @@ class Estimate(NamedTuple):
         The transition matrix. A row without pairs is filled by `EMPTY_RULE`.
     probabilities : (pairs,) floats, the probabilities of the pairs of the support
     empty : integers, the rows that were filled by `EMPTY_RULE`
+    arrivals_only : integers, the rows that hold nothing but shares of arrivals
     """
 
     matrix: sparse.csr_array
     probabilities: Array
     empty: Integers
+    arrivals_only: Integers
 
 
-def rule(support: Support) -> str:
+def rule(support: Support, kind: str = LEARNED) -> str:
     """Return, in words, the rule by which a chain on this support is estimated."""
     few = support.indices.size < LEAST_PAIRS
-    if few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
+    if kind == PLAIN or few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
         return PLAIN_RULE
     return RULE
 
 
-def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
-    """Return the chain that is estimated from a support's noisy counts (pairs,)."""
+def estimate_chain(
+    support: Support, noisy: Integers, noise: Noise, kind: str = LEARNED
+) -> Estimate:
+    """Return the chain that is estimated from a support's noisy counts (pairs,).
+
+    kind: "learned" for the rule in the module's docstring, or "plain" for `PLAIN_RULE`.
+    """
+    checks.choice("kind", kind, KINDS)
     counts = noisy.astype(float)
     weights = np.maximum(counts, 0.0)
-    if rule(support) == RULE:
-        weights = _learn_counts(support, counts, noise)
+    alike = False
+    if rule(support, kind) == RULE:
+        weights = expected_counts(support, counts, noise)
+        squares = ((counts - weights) ** 2).sum()
+        alike = not _beyond_noise(squares, counts.size, noise)
+        if not alike:
+            weights = _learn_counts(support, counts, weights, noise)
     empty = row_sums(weights, support) <= 0.0
     filled = empty[support.rows]
     arrivals = np.bincount(
@@ -106,7 +124,9 @@ def estimate_chain(support: Support, noisy: Integers, noise: Noise) -> Estimate:
     weights[filled & (row_sums(weights, support)[support.rows] <= 0.0)] = 1.0
     probabilities = weights / row_sums(weights, support)[support.rows]
     matrix = _matrix(support, probabilities, arrivals)
-    return Estimate(matrix, probabilities, np.flatnonzero(empty))
+    return Estimate(
+        matrix, probabilities, np.flatnonzero(empty), np.flatnonzero(empty | alike)
+    )
 
 
 def row_sums(values: Array, support: Support) -> Array:
@@ -121,17 +141,34 @@ def weak_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
     return np.asarray(totals <= WEAK * np.sqrt(noise.variance * support.sizes))
 
 
-def _learn_counts(support: Support, noisy: Array, noise: Noise) -> Array:
+def clear_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
+    """Return a mask of the rows whose noisy counts cannot be explained by noise alone.
+
+    The row's total is large, as `WEAK` defines, and so are the squares of its counts,
+    as `EVIDENCE` defines.
+    """
+    squares = row_sums(noisy.astype(float) ** 2, support)
+    beyond = _beyond_noise(squares, support.sizes, noise)
+    return np.asarray(beyond & ~weak_rows(support, noisy, noise))
+
+
+def _beyond_noise(squares: Any, sizes: Any, noise: Noise) -> Mask:
+    """Return whether sums of squares are larger than those of noise, as `EVIDENCE` says.
+
+    sizes: the number of squares in each sum
+    """
+    # the square of noise with variance v has mean v and variance at most 5 v^2
+    most = sizes + EVIDENCE * np.sqrt(5.0 * sizes)
+    return np.asarray(squares > noise.variance * most)
+
+
+def _learn_counts(
+    support: Support, noisy: Array, expected: Array, noise: Noise
+) -> Array:
     """Return the counts (pairs,) that are estimated by `RULE`.
 
-    If noise alone can explain how far the noisy counts are from the expected counts,
-    the expected counts are returned.
+    expected: the counts expected from the margins
     """
-    expected = expected_counts(support, noisy, noise)
-    # the square of noise with variance v has mean v and variance at most 5 v^2
-    most = noisy.size + EVIDENCE * math.sqrt(5.0 * noisy.size)
-    if float(((noisy - expected) ** 2).sum()) <= noise.variance * most:
-        return expected
     mean, quantiles, evidence = _posterior(noisy, expected, noise)
     empty = weak_rows(support, noisy, noise) & (
         row_sums(evidence, support) <= -math.log(2.0)

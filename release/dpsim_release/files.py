@@ -262,7 +262,7 @@ def write_public(chain: PrivateChain, folder: Path) -> None:
     (folder / REPORT).write_text(report.page(chain, bars), encoding="utf-8")
 
 
-def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
+def _states(chain: PrivateChain, bars: pd.DataFrame | str) -> pd.DataFrame:
     """Return the table of states.
 
     If the stationary distribution is not unique, its column is left empty.
@@ -273,6 +273,7 @@ def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
             "label": chain.named(places),
             "departures": chain.departures(),
             "filled": np.isin(places, chain.estimate.empty),
+            "arrivals_only": np.isin(places, chain.estimate.arrivals_only),
             "stationary": np.nan,
             "stationary_low": np.nan,
             "stationary_high": np.nan,
@@ -281,7 +282,7 @@ def _states(chain: PrivateChain, bars: pd.DataFrame | None) -> pd.DataFrame:
     # whether the distribution is unique is public, like the released chain
     if chain.labels and len(chain.closed_classes[0]) == 1:
         states["stationary"] = chain.stationary().to_numpy()
-    if bars is not None:
+    if not isinstance(bars, str):
         states["stationary_low"] = bars["low"].to_numpy()
         states["stationary_high"] = bars["high"].to_numpy()
     return states

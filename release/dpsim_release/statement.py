@@ -6,7 +6,7 @@ from typing import Any
 
 from dpsim.private import SIMULATION, round_up
 from dpsim_release import scratch
-from dpsim_release.labels import first_labels, visible
+from dpsim_release.labels import first_labels, short_label, visible
 from dpsim_release.noise import Noise
 from dpsim_release.unit import Unit
 
@@ -47,25 +47,59 @@ def facts(
     }
 
 
+def of_rows(chain: Any) -> dict[str, Any]:
+    """Return the facts about the rows of a chain, which follow from its noisy counts.
+
+    Labels are given as text for a page, because any text may be a label.
+    """
+    names = list(map(short_label, chain.arrivals_only))
+    return {
+        "rows_that_stand_out": len(chain.clear),
+        "rows_of_arrivals_only": {"number": len(names), "labels": names},
+    }
+
+
 def trust(chain: Any) -> str:
     """Return plain sentences that say how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
     states = len(chain.labels)
-    weak = len(chain.weak)
-    others = "; the others may be noise alone" if weak else ""
-    return (
+    clear = len(chain.clear)
+    others = ""
+    if clear < states > len(chain.arrivals_only):
+        others = f"; {'the others' if clear else 'all of them'} may be noise alone"
+    sentences = [
         f"The noise changes each count by {chain.noise.mean_absolute:.3g} events on "
         "average, so a released row is close to the table's own row if it has many "
-        f"more events than that for each of its pairs. {states - weak:,} of {states:,} "
-        f"rows stand out from the noise{others}."
-    )
+        "more events than that for each of its pairs.",
+        f"{clear:,} of {states:,} rows stand out from the noise{others}.",
+        *arrivals(chain),
+    ]
+    return " ".join(sentences)
 
 
-def in_words(chain: Any) -> str:
-    """Return the statement of a release in plain sentences.
+def arrivals(chain: Any) -> list[str]:
+    """Return a sentence about the rows that hold nothing but shares of arrivals."""
+    rows = chain.arrivals_only
+    if not rows:
+        return []
+    states = len(chain.labels)
+    if len(rows) > len(chain.empty):
+        return [
+            f"All {states:,} rows hold nothing but shares of arrivals, because noise "
+            "alone can explain every other difference between the counts. So the "
+            "released chain says how often each state is entered, but not from where."
+        ]
+    return [
+        f"{len(rows):,} of {states:,} rows hold nothing but shares of arrivals, because "
+        f"these rows have no usable counts: {first_labels(rows)}."
+    ]
 
-    Every epsilon and every delta in it is rounded up.
+
+def guarantee(chain: Any) -> list[str]:
+    """Return the guarantee and the meaning of neighbours, each as a line.
+
+    The epsilon and the delta are rounded up.
     """
     s = chain.statement
     unit = Unit(**s["unit"])
@@ -77,24 +111,42 @@ def in_words(chain: Any) -> str:
     )
     if s["threshold"]:
         proven = "both are proven upper bounds"
-    lines = []
     given = ""
-    sampled = "sampled exactly"
     if s["simulation"]:
-        lines.append(SIMULATION)
         given = "a release with secret noise would have "
-        sampled = "simulated"
     moves = ""
     if s["moves"]:
         moves = " An event is a move from one visit of the unit to its next visit."
-    lines += [
-        trust(chain),
+    lines = [
         f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon "
         f"{epsilon}, delta {delta} ({proven}; the proofs are in dpsim_release.noise). "
         "The probability of any set of outputs is at most e^epsilon times its "
         "probability from a neighbouring table, plus delta.",
         "Neighbours: two tables, one of which has one unit more than the other. The "
         f"unit is {unit.words}.{moves}",
+    ]
+    # no inserted text can begin a new line
+    return list(map(visible, lines))
+
+
+def in_words(chain: Any) -> str:
+    """Return the statement of a release in plain sentences.
+
+    Every epsilon and every delta in it is rounded up.
+    """
+    s = chain.statement
+    lines = []
+    sampled = "sampled exactly"
+    # older releases had one estimate, which nobody could choose
+    chosen = ""
+    if "rows_that_stand_out" in s:
+        chosen = " The rule of the estimate was chosen beforehand, too."
+    if s["simulation"]:
+        lines.append(SIMULATION)
+        sampled = "simulated"
+    lines += [
+        trust(chain),
+        *guarantee(chain),
         "If the unit is in both tables but with different events, the guarantee is "
         "twice epsilon and (1 + e^epsilon) times delta, because such a change takes "
         "the unit out and puts it back with other events.",
@@ -107,7 +159,7 @@ def in_words(chain: Any) -> str:
         "by looking at the data: epsilon and delta, which rows and columns are read, "
         "the types of these columns and, where they were declared, the states, the "
         "pairs, the longest time between two visits and the largest number of events "
-        "of a unit. Only the owner may know whether a table was refused.",
+        f"of a unit.{chosen} Only the owner may know whether a table was refused.",
         "Rows that cannot be read, rows without an origin, a destination or a unit, "
         "and events outside the public states and pairs were left out before counting. "
         "Their number is not published.",
@@ -127,10 +179,7 @@ def in_words(chain: Any) -> str:
         )
     lines.append(f"The chain is estimated only from the noisy counts: {s['estimate']}.")
     if chain.empty:
-        lines.append(
-            f"Filled rows ({len(chain.empty)}): {first_labels(chain.empty)}. "
-            f"The rule: {s['empty_rows']}."
-        )
+        lines.append(f"The rule for rows without usable counts: {s['empty_rows']}.")
     lines += _of_the_long_run(chain)
     if s["epsilon"] > WORTH_A_WARNING:
         lines.append(
@@ -167,10 +216,12 @@ def _of_the_long_run(chain: Any) -> list[str]:
             "The stationary distribution is 0 on states to which the chain never "
             f"returns ({len(transient)}): {labels}. {_HELP}"
         )
-    if chain.weak:
-        share = float(chain.stationary()[chain.weak].sum())
+    clear = set(chain.clear)
+    if 0 < len(clear) < len(chain.labels):
+        others = [label for label in chain.labels if label not in clear]
+        share = float(chain.stationary()[others].sum())
         lines.append(
             f"{share:.1%} of the stationary distribution lies on states whose rows may "
-            f"be noise alone ({len(chain.weak)}): {first_labels(chain.weak)}."
+            f"be noise alone ({len(others)}): {first_labels(others)}."
         )
     return lines

@@ -17,9 +17,11 @@ from click.testing import CliRunner
 
 import dpsim_release as release
 from dpsim import cli
-from dpsim_release import draws, files
+from dpsim_release import draws, files, statement
 
 COLUMNS = ("who", "from", "to", "n")
+# the facts in statement.json that follow from the noisy counts
+OF_ROWS = ("rows_that_stand_out", "rows_of_arrivals_only")
 ODD = [
     *(
         "clinic",
@@ -244,17 +246,22 @@ def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.labels == other.labels and list(map(type, one.labels)) == list(
         map(type, other.labels)
     )
-    assert one.statement == other.statement
+    facts = [
+        {name: fact for name, fact in chain.statement.items() if name not in OF_ROWS}
+        for chain in (one, other)
+    ]
+    assert facts[0] == facts[1] and len(facts[0]) == len(one.statement) - len(OF_ROWS)
     changed = np.abs(one.noisy - other.noisy).sum()
     assert changed <= one.statement["unit"]["events"] or case.name.startswith("count ")
-    made = release.PrivateChain(one.support, other.noisy, one.statement)
+    made = release.PrivateChain(one.support, other.noisy, facts[0])
+    made.statement.update(statement.of_rows(made))
     Path("made").mkdir()
     files.write_public(made, Path("made"))
     published = {file.name: file.read_bytes() for file in Path("b/published").iterdir()}
     assert published == {
         file.name: file.read_bytes() for file in Path("made").iterdir()
     }
-    assert texts[1] == texts[0].replace(one.text, made.text)
+    assert texts[1] == texts[0]
 
 
 def _released(case: Case, table: pd.DataFrame, place: str) -> tuple[int, str]:
