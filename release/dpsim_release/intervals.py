@@ -57,20 +57,6 @@ SECOND = 0.25
 PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated
 
 
-class NoIntervals(ValueError):
-    """The error bars would have less than their stated coverage.
-
-    Parameters
-    ----------
-    message : str, which says what `of` must be
-    reason : str, in the words of a report
-    """
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(f"{message}: {reason}")
-        self.reason = reason
-
-
 def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
     """Return the table of `PrivateChain.intervals`.
 
@@ -82,10 +68,10 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
     if of == "counts":
         return count_intervals(chain, level)
     if chain.statement["threshold"] is not None:
-        raise NoIntervals(
-            f"of must be 'counts' for pairs chosen privately, got {of!r}",
+        raise ValueError(
+            f"of must be 'counts' for pairs chosen privately, got {of!r}: "
             "the pairs that did not pass the threshold are missing, so other intervals "
-            "than those of the counts would have less than their stated coverage",
+            "than those of the counts would have less than their stated coverage"
         )
     if of == "probabilities":
         return _probabilities(chain, level, target)
@@ -186,16 +172,16 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     n = len(chain.labels)
     support = chain.support
     if n > MOST_LABELS:
-        raise NoIntervals(
+        raise ValueError(
             "of must be 'probabilities' or 'counts' for more than "
-            f"{MOST_LABELS} labels, got {n} labels",
-            f"they are computed for at most {MOST_LABELS} states",
+            f"{MOST_LABELS} labels, got {n} labels: error bars of the stationary "
+            f"distribution are computed for at most {MOST_LABELS} states"
         )
     table = chain.stationary().to_frame()
     counts = chain.noisy.astype(float)
     M = row_sums(counts, support)
     if (M <= 0.0).any():
-        raise NoIntervals(_OTHERS, _NOISY)
+        raise ValueError(_REFUSED)
     S = np.zeros((n, n))
     S[support.rows, support.indices] = 1.0
     P = np.zeros((n, n))
@@ -204,7 +190,7 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
         pi = np.linalg.solve((np.eye(n) - P + 1.0 / n).T, np.full(n, 1.0 / n))
         Z = np.asarray(np.linalg.solve(np.eye(n) - P + pi, np.eye(n)), dtype=float)
     except np.linalg.LinAlgError:
-        raise NoIntervals(_OTHERS, _NOISY) from None
+        raise ValueError(_REFUSED) from None
     mean = P @ Z
     squares = S @ Z**2 - 2.0 * mean * (S @ Z) + S.sum(axis=1)[:, None] * mean**2
     V = np.maximum(squares, 0.0) * chain.noise.variance / M[:, None] ** 2
@@ -213,18 +199,17 @@ def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
     first = pi**2 @ V
     second = pi**2 @ V @ V
     if not np.isfinite(first).all() or (second > SECOND**2 * first).any():
-        raise NoIntervals(_OTHERS, _NOISY)
+        raise ValueError(_REFUSED)
     largest = np.abs(Z).sum(axis=1).max()
     rounding = 8.0 * np.finfo(float).eps * n * largest * np.abs(pi).max()
     half = float(ndtri(0.5 + 0.5 * level)) * np.sqrt(first) + rounding
     return _cut(table, pi - half, pi + half)
 
 
-_OTHERS = "of must be 'probabilities' or 'counts' here"
-_NOISY = (
-    "the noise is so large in some rows that error bars of the stationary "
-    "distribution would have less than their stated coverage (fewer states, more "
-    "events or a larger epsilon would help)"
+_REFUSED = (
+    "of must be 'probabilities' or 'counts' here: the noise is so large in some rows "
+    "that error bars of the stationary distribution would have less than their stated "
+    "coverage (fewer states, more events or a larger epsilon would help)"
 )
 
 

@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 
 from dpsim_release import intervals, statement
 from dpsim_release.chain import PrivateChain
-from dpsim_release.intervals import NoIntervals
 from dpsim_release.labels import short_label, visible
 
 BARS = 15  # the number of rows in a picture
@@ -61,8 +60,8 @@ def stationary(chain: PrivateChain) -> pd.DataFrame | str:
     try:
         return chain.intervals("stationary", level=COVERAGE)
     # whether the error is raised is public, because it follows from the release
-    except NoIntervals as error:
-        return error.reason
+    except ValueError as error:
+        return str(error).partition(": ")[2]
 
 
 def _pictures(chain: PrivateChain, bars: pd.DataFrame | str) -> str:
