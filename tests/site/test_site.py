@@ -399,7 +399,8 @@ def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
         for png in (paths.figures() / name).glob("*.png"):
             if png.stem == "thumbnail":
                 shown = visits[f"notebooks/{name}.html"]["images"]
-                assert [image for image in shown if image["src"].endswith(png.name)]
+                file = f"/figures/{name}/{png.stem}."  # png, or webp where it is smaller
+                assert [image for image in shown if file in image["src"]], name
                 continue
             anchor = png.stem.replace("_", "-")
             assert {anchor, f"code-{anchor}"} <= set(
@@ -557,7 +558,9 @@ def test_the_search_finds_and_leads_to_pages_first(
     pages = found(words, browser, origin)
     assert page in (pages[:8] if first else pages)
     if first:
-        assert not [page for page in pages[:8] if page.startswith(("api/", "genindex"))]
+        interface = [page.startswith(("api/", "genindex")) for page in pages]
+        others = interface.count(False)  # may be fewer than eight
+        assert not any(interface[: min(8, others)]), pages
         assert [page for page in pages if page.startswith("api/")]
 
 
@@ -634,10 +637,11 @@ def test_every_name_of_the_face_has_its_signature_and_its_words(
     interface = site_module("interface")
     for part in interface.subpackages():
         shown = visits[f"api/{part}.html"]["documented"]
-        module = importlib.import_module(f"dpsim.{part}")
-        for name in interface.face(f"dpsim.{part}"):
+        full_name = interface.module_name(part)
+        module = importlib.import_module(full_name)
+        for name in interface.face(full_name):
             if callable(getattr(module, name)):
-                signature, words = shown[f"dpsim.{part}.{name}"]
+                signature, words = shown[f"{full_name}.{name}"]
                 assert len(words) > 10, (part, name)
                 assert not re.search(RAW, signature + words), (part, name)
 
