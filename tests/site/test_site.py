@@ -399,7 +399,7 @@ def test_every_figure_is_on_its_page(visits: dict[str, Any]) -> None:
         for png in (paths.figures() / name).glob("*.png"):
             if png.stem == "thumbnail":
                 shown = visits[f"notebooks/{name}.html"]["images"]
-                file = f"/figures/{name}/{png.stem}."  # png, or webp where it is smaller
+                file = f"/figures/{name}/{png.stem}."  # png or webp
                 assert [image for image in shown if file in image["src"]], name
                 continue
             anchor = png.stem.replace("_", "-")
