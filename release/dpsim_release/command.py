@@ -23,7 +23,7 @@ from dpsim.files import need_locks
 from dpsim.private import SIMULATION
 from dpsim.released import REPORT
 from dpsim_release import estimate as estimates
-from dpsim_release import files, owner, planning, sources, statement
+from dpsim_release import files, owner, planning, sources, statement, text
 from dpsim_release.budget import Limit, loss_limit, spend
 from dpsim_release.chain import PrivateChain, losses, release_chain
 from dpsim_release.labels import visible
@@ -63,6 +63,12 @@ class Options:
     events : int, only with a unit or a trajectory
         The largest number of events of a unit that are counted.
     estimate : str, as in `release_chain`
+    delimiter : str
+        What separates the fields of a text file ("tab" for a tab). With None, the
+        header tells it.
+    quotes : bool
+        Whether a field of a text file may stand in quotes. With None, it may in csv
+        files, but not in tsv files.
 
     Examples
     --------
@@ -85,9 +91,12 @@ class Options:
     unit: str | None = None
     events: int | None = None
     estimate: str = estimates.LEARNED
+    delimiter: str | None = None
+    quotes: bool | None = None
 
     def __post_init__(self) -> None:
         checks.choice("estimate", self.estimate, estimates.KINDS)
+        text.form_of(self.delimiter, self.quotes)
         if self.trajectory is None:
             if self.origin is None or self.destination is None:
                 raise ValueError(
@@ -112,6 +121,11 @@ class Options:
                 )
 
     @cached_property
+    def form(self) -> text.Form:
+        """How fields are separated in text files."""
+        return text.form_of(self.delimiter, self.quotes)
+
+    @cached_property
     def visits(self) -> list[str]:
         """The column names in `trajectory`, or an empty list if there is no
         trajectory."""
@@ -127,7 +141,8 @@ class Options:
     @cached_property
     def support(self) -> Support | PrivatePairs:
         """The declared support, or a request to choose the pairs privately."""
-        return declare(self.categories, self.graph, self.pairs)
+        columns = [self.origin, self.destination, *self.visits]
+        return declare(self.categories, self.graph, self.pairs, columns)
 
     def counts(self, source: Any) -> Counts:
         """Return the transition counts of a source (anything that `sources.read`
@@ -140,6 +155,7 @@ class Options:
                 count=self.count,
                 categories=self.support.labels,
                 unit=self.protected,
+                form=self.form,
             )
         _, time, place = self.visits
         return count_trajectories(
@@ -150,6 +166,7 @@ class Options:
             time_format=self.time_format,
             max_gap=self.max_gap,
             categories=self.support.labels,
+            form=self.form,
         )
 
 
@@ -176,6 +193,8 @@ def privatize(
     unit: str | None = None,
     events: int | None = None,
     estimate: str = estimates.LEARNED,
+    delimiter: str | None = None,
+    quotes: bool | None = None,
     epsilon: float,
     delta: float = 0.0,
     output: str | os.PathLike[str] | None = None,
@@ -194,6 +213,7 @@ def privatize(
         Files (csv, tsv, also .gz, or Parquet), a folder of them, or a table.
     origin, destination, count, trajectory, time_format, max_gap : as in `Options`
     categories, graph, pairs, unit, events, estimate : as in `Options`
+    delimiter, quotes : as in `Options`
     epsilon, delta, budget, limit, rng : as in `release_chain`
     output : str or path
         A new folder for the release. A second folder, output_OWNER_ONLY, is only for
@@ -225,6 +245,8 @@ def privatize(
         unit=unit,
         events=events,
         estimate=estimate,
+        delimiter=delimiter,
+        quotes=quotes,
     )
     noise, _, spent = losses(epsilon, delta, options.protected, options.support)
     if limit is not None and budget is None:

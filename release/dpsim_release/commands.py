@@ -17,23 +17,29 @@ from dpsim.cli import Output, option
 @option("--trajectory U,T,P", "For visits: columns of user, time and place.")
 @option("--time-format FORM", "iso, seconds, milliseconds, or like %d.%m.%Y %H:%M.")
 @option("--max-gap TIME", "Longest time between two visits (30min, 2h).")
-@option("--categories FILE", "The states, one in each line, known without the data.")
+@option("--categories FILE", "The public states, one in each line.")
 @option("--graph FILE", "Table of the possible pairs, instead of the states.")
-@option("--pairs KIND", "With states: all (default) or private (frequent) pairs.")
-@option("--unit COL", "Column that names a person, to protect whole persons.")
+@option("--delimiter D", "What separates fields (default: see the header).")
+@click.option(
+    "--quotes/--no-quotes",
+    default=None,
+    help="Fields may be quoted (default: not in tsv).",
+)
+@option("--pairs KIND", "With states: all (default) or private pairs.")
+@option("--unit COL", "Column of the persons to protect as a whole.")
 @option("--events M", "Largest number of events counted for a person.", type=int)
 @option(
     "--estimate KIND",
-    "learned (default), or plain: negative counts set to 0.",
+    "learned (default) or plain (negatives become 0).",
     default="learned",
 )
 @option(
     "--epsilon E",
-    "Epsilon of the release, above 0 (1 is a common choice).",
+    "Epsilon of the release (1 is a common choice).",
     type=float,
 )
 @option("--delta D", "Delta of the release, for private pairs (say 1e-6).", default=0.0)
-@option("--output DIR", "New folder to publish; DIR_OWNER_ONLY is for you only.")
+@option("--output DIR", "New folder to publish; DIR_OWNER_ONLY is yours.")
 @option("--budget FILE", "Record of what these data have spent so far.")
 @option("--limit E,D", "Most that all releases may spend (for a new budget).")
 @click.option(
@@ -41,16 +47,15 @@ from dpsim.cli import Output, option
 )
 @option(
     "--seed N",
-    "Simulate with a seed; never publish the result.",
+    "Simulate; never publish the result.",
     type=click.IntRange(0),
 )
 def release(files: tuple[str, ...], **options: Any) -> Output:
     """Make a private Markov chain from events, counts or visits.
 
-    FILES are csv or tsv files (also .gz), Parquet files, or a folder of them. Without
-    states or a graph, frequent pairs are chosen privately. You may publish the standard
-    output. The standard error is for you only, and so is the fact that a table was
-    refused. In Python, call dpsim_release.privatize.
+    FILES are csv, tsv (also .gz) or Parquet files, or a folder. Without states or a
+    graph, frequent pairs are chosen privately. Only the standard output may be
+    published, and not that a table was refused. In Python: dpsim_release.privatize.
     """
     from dpsim_release.command import release_lines
 

@@ -17,10 +17,9 @@ from dpsim_release.chain import PrivateChain
 from dpsim_release.labels import first_labels, positions, short_label
 from dpsim_release.support import PrivatePairs, Support, counts_on
 from dpsim_release.table import Counts
+from dpsim_release.text import DAMAGES
 
 REASONS = {
-    "damaged": "lines that are not rows of the table (too many or too few fields, "
-    "an unclosed quote, not UTF-8)",
     "count": "rows whose count is not a whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
@@ -56,6 +55,8 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
         report["barred"] = counts_on(counts.trips, support)[1]
     rows = "visits" if counts.moves else "rows"
     lines = [f"{report['rows']:>15,} {rows} read; of these"]
+    for name, number in counts.damages.items():
+        lines.append(f"{number:>15,} left out: {DAMAGES[name]}")
     for name, words in REASONS.items():
         if report.get(name):
             example = ""
@@ -72,6 +73,12 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
     if never:
         names = first_labels(never)
         lines.append(f"{len(never):>15,} declared states occur in no event: {names}")
+        first = str((support.labels or ())[0])
+        if never[0] == first:
+            lines.append(
+                f"{'':>16}{short_label(first)} is the first of them: remove it if it is "
+                "the header of a file, because it will be published as a state"
+            )
     return lines
 
 
@@ -107,6 +114,7 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     return {
         "status": chain.statement["status"],
         **counts.report,
+        "damaged_lines": counts.damages,
         "rows_of_the_table": int((seen < n).sum()) + lost,
         "rows_whose_state_was_not_released": lost,
         "mean_row_total_variation": mean,

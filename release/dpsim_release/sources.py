@@ -15,6 +15,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def read(
     source: Any,
     columns: Mapping[str, str],
     how: Mapping[str, Callable[[Any], Any]] | None = None,
+    form: text.Form = text.AS_TOLD,
 ) -> tuple[Any, list[str]]:
     """Return an Ibis table with the wanted columns, and all column names of the source.
 
@@ -55,6 +57,8 @@ def read(
     how : mapping, optional
         The functions that convert columns, keyed by new name. All other columns are
         converted by `words`.
+    form : Form, optional
+        How fields are separated in text files. By default, the header tells it.
 
     Examples
     --------
@@ -71,22 +75,23 @@ def read(
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, list | tuple):
-        read = _read_files(source, wanted)
+        read = _read_files(source, wanted, form)
     elif isinstance(source, ibis.Table):
         _refuse_others(wanted, source.columns)
-        read = [(source, source.columns)]
+        read = [(source, source.columns, "")]
     else:
-        read = [_read_frame(source, wanted)]
+        read = [(*_read_frame(source, wanted), "")]
     made = dict.fromkeys(columns, words) | dict(how or {})
     chosen = []
-    for table, _ in read:
-        damaged = ibis.literal(False)
+    for table, _, file in read:
+        damaged = ibis.null("string")
         if text.DAMAGED in table.columns:
             damaged = table[text.DAMAGED]
-        fields = {name: made[name](table[column]) for name, column in columns.items()}
+        with _naming(file):
+            fields = {name: made[name](table[of]) for name, of in columns.items()}
         fields[text.DAMAGED] = damaged
         chosen.append(table.select(**fields))
-    names = [name for _, names in read for name in names]
+    names = [name for _, names, _ in read for name in names]
     return ibis.union(*chosen) if len(chosen) > 1 else chosen[0], names
 
 
@@ -138,17 +143,32 @@ def fetch_table(table: Any) -> pd.DataFrame:
 # --- files ----------------------------------------------------------------------------
 
 
+@contextmanager
+def _naming(file: str) -> Iterator[None]:
+    """Let the message of a ValueError about a source begin with the file's name."""
+    try:
+        yield
+    except ValueError as error:
+        about = str(error).removeprefix("source: ")
+        if not file or about == str(error):
+            raise
+        raise ValueError(f"source: {file}: {about}") from error
+
+
 def _read_files(
-    named: Iterable[str | os.PathLike[str]], wanted: Sequence[str]
-) -> list[tuple[Any, Sequence[str]]]:
-    """Return a table and the names of all its columns for each schema of the files.
+    named: Iterable[str | os.PathLike[str]], wanted: Sequence[str], form: text.Form
+) -> list[tuple[Any, Sequence[str], str]]:
+    """Return a table, the names of all its columns and a file for each schema.
 
     Raises ValueError unless the files are all text or all Parquet.
     """
     paths = [os.fspath(path) for path in named]
     files = found_files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
-    if len(kinds) != 1 or not all(file.lower().endswith(ENDINGS) for file in files):
+    others = [file for file in files if not file.lower().endswith(ENDINGS)]
+    for file in others:
+        text.refuse_other_kinds(file)
+    if len(kinds) != 1 or others:
         raise ValueError(
             f"source must be files that end in {FORMATS}, all text or all Parquet, "
             f"got {', '.join(paths)}"
@@ -156,17 +176,23 @@ def _read_files(
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
     for file in files:
-        how, names = _parquet_schema(file, wanted) if parquet else text.header(file)
-        _refuse_others(wanted, names)
+        how: Any
+        if parquet:
+            how, names = _parquet_schema(file, wanted)
+        else:
+            how, names = text.header(file, wanted, form)
+        with _naming(file):
+            _refuse_others(wanted, names)
         groups.setdefault((how, names), []).append(file)
     connection, _ = scratch.connect()
     found = []
     for (how, names), some in groups.items():
         if parquet:
-            table = _table(connection, *_scan(_parquet(some, how)))
+            with _naming(some[0]):
+                table = _table(connection, *_scan(_parquet(some, how)))
         else:
             table = _table(connection, *text.rows(some, how, names, wanted))
-        found.append((table, names))
+        found.append((table, names, some[0]))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 
 from dpsim.checks import Integers
 from dpsim_release import labels as naming
-from dpsim_release import sources
+from dpsim_release import sources, text
 from dpsim_release.table import Counts
 
 MOST_LABELS = 3_000  # the largest number of labels for which all pairs may be allowed
@@ -124,6 +123,7 @@ def declare(
     categories: Sequence[Any] | str | os.PathLike[str] | None = None,
     graph: pd.DataFrame | str | os.PathLike[str] | None = None,
     pairs: str | None = None,
+    columns: Sequence[str | None] = (),
 ) -> Support | PrivatePairs:
     """Return the declared support, or a request to choose the pairs privately.
 
@@ -138,6 +138,9 @@ def declare(
     pairs : str, only with categories and without a graph
         With "all" (the default), every pair gets a noisy count. With "private", only
         pairs that occur often enough get one.
+    columns : sequence of str
+        The columns of the events, none of which can be the first line of a file of
+        labels.
 
     Examples
     --------
@@ -151,7 +154,7 @@ def declare(
             f"got {pairs!r}"
         )
     if isinstance(categories, str | os.PathLike):
-        categories = read_categories(categories)
+        categories = read_categories(categories, columns)
     if isinstance(graph, str | os.PathLike):
         graph = read_graph(graph)
     if graph is not None:
@@ -161,10 +164,19 @@ def declare(
     return all_pairs(categories)
 
 
-def read_categories(file: str | os.PathLike[str]) -> list[Any]:
-    """Return the labels in the lines of a public file.
+HEADERS = {"", "x", "v1", "0", "category", "label", "name", "node", "page", "place"}
+HEADERS |= {"state", "station", "stop", "value", "word", "zone"}
+"""Common names of a column of labels, in lower case and without a plural s."""
 
-    They are integers if all of them are integers.
+
+def read_categories(
+    file: str | os.PathLike[str], columns: Sequence[str | None] = ()
+) -> list[Any]:
+    """Return the labels in a public file, a csv file with one column and no header.
+
+    They are integers if all of them are integers. Raises ValueError if the first line
+    looks like a header: a common name of a column, the name of one of the `columns`, or
+    a word above integers.
     """
     name = os.fspath(file)
     if not os.path.exists(name):
@@ -177,14 +189,28 @@ def read_categories(file: str | os.PathLike[str]) -> list[Any]:
                 "its name is that of a table: write one label per line, without a "
                 "header, to a .txt file"
             )
-        written = Path(sources.ordinary(name)).read_text(encoding="utf-8-sig")
+        written = text.listed(sources.ordinary(name))
     except (OSError, ValueError) as error:
         raise ValueError(
             f"categories: {name!r} cannot be read as UTF-8 text ({error})"
         ) from error
-    found = map(naming.whole_word, written.split("\n"))
+    found = map(naming.whole_word, written)
     words = [word for word in found if word is not None]
-    return naming.distinct_labels("categories", naming.labels_of_words(words))
+    labels = naming.labels_of_words(words)
+    first = words[0].lower() if words else ""
+    numbers = len(words) > 2 and isinstance(naming.labels_of_words(words[1:])[0], int)
+    if not isinstance(labels[0] if labels else 0, int) and (
+        numbers
+        or first in HEADERS
+        or first.removesuffix("s") in HEADERS
+        or first == "categories"
+        or words[0] in columns
+    ):
+        raise ValueError(
+            f"categories: the first line of {name!r}, {words[0]!r:.80}, looks like a "
+            "header: remove it or, if it is a state, move it to another line"
+        )
+    return naming.distinct_labels("categories", labels)
 
 
 def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
@@ -198,7 +224,7 @@ def read_graph(file: str | os.PathLike[str]) -> pd.DataFrame:
         pairs = sources.fetch_table(table)
     except ValueError as error:
         raise ValueError(f"graph: {error}") from error
-    if pairs.isna().any(axis=None):
+    if pairs[list(columns)].isna().any(axis=None):
         raise ValueError(
             f"graph: {os.fspath(file)!r} must have origin and destination in each row, "
             "got an empty one"

@@ -52,6 +52,8 @@ class Counts:
     seen : dict
         For visits, the first and the last time, and an example of a text that is no
         time. They are for the owner's eyes only, and are written to no file.
+    damages : dict
+        How many lines are damaged, by the reason (`text.DAMAGES`).
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Counts:
     report: dict[str, int] = field(default_factory=dict)
     moves: bool = False
     seen: dict[str, str] = field(default_factory=dict)
+    damages: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (
@@ -88,6 +91,7 @@ def count_transitions(
     categories: Sequence[Any] | None = None,
     unit: Unit | str | None = EVENT,
     events: int | None = None,
+    form: text.Form = text.AS_TOLD,
 ) -> Counts:
     """Return how often each transition occurs in a table of events or of counts.
 
@@ -123,6 +127,7 @@ def count_transitions(
         kept for each value in this column.
     events : int
         The largest number of events kept for a unit, if `unit` is the name of a column.
+    form : Form, as in `sources.read`
 
     Examples
     --------
@@ -137,8 +142,8 @@ def count_transitions(
         columns["unit"] = protected.column
     if count is not None:
         columns["count"] = count
-    table, names = sources.read(source, columns, {"count": sources.whole_numbers})
-    reason = table[text.DAMAGED].ifelse("damaged", None)
+    table, names = sources.read(source, columns, {"count": sources.whole_numbers}, form)
+    reason = table[text.DAMAGED]
     number = ibis.literal(1, "int64")
     if count is None:
         _warn_of_counts(names, columns.values())
@@ -158,6 +163,7 @@ def count_trajectories(
     time_format: str | None = None,
     max_gap: str | None = None,
     categories: Sequence[Any] | None = None,
+    form: text.Form = text.AS_TOLD,
 ) -> Counts:
     """Return how often units move between places, computed from a table of visits.
 
@@ -172,7 +178,7 @@ def count_trajectories(
 
     Parameters
     ----------
-    source, categories : as in `count_transitions`
+    source, categories, form : as in `count_transitions`
     unit : Unit, or str with the number of `events`
         The column that names the person, car or session, and the number of moves that
         are kept for each of them. A single visit cannot be the unit, because removing b
@@ -209,7 +215,7 @@ def count_trajectories(
         "place": place,
     }
     how = {"time": moments, "written": _as_written}
-    visits, _ = sources.read(source, columns, how)
+    visits, _ = sources.read(source, columns, how, form)
     of_unit = ibis.window(group_by=visits.unit)
     order = ibis.window(group_by=visits.unit, order_by=[visits.time, visits.place])
     moves = visits.mutate(
@@ -218,13 +224,14 @@ def count_trajectories(
         lost=visits.time.isnull().max().over(of_unit),
     )
     reasons = (
-        (moves[text.DAMAGED], "damaged"),
         (moves.unit.isnull(), "missing"),
         (moves.time.isnull(), "time"),
         (moves.lost, "unordered"),
         (moves.then.isnull(), "last"),
     )
-    reason = ibis.cases(*reasons, else_=ibis.null("string"))
+    reason = moves[text.DAMAGED].coalesce(
+        ibis.cases(*reasons, else_=ibis.null("string"))
+    )
     if gap is not None:
         late = moves.then > moves.time + ibis.interval(microseconds=round(1e6 * gap))
         reason = reason.coalesce(late.ifelse("late", None))
@@ -297,6 +304,9 @@ def _counts(
     reasons = ["damaged", "missing", "time", "unordered", "late"]
     if not moves:
         reasons = ["damaged", "missing", "count"]
+    damage = table[table["reason"].isin(text.DAMAGES)]
+    damages = damage.groupby("reason")["rows"].sum().astype(int).to_dict()
+    table.loc[damage.index, "reason"] = "damaged"
     sums = table.groupby("reason")[["rows", "trips", "kept"]].sum()
     sums = sums.reindex([*reasons, "outside", "kept"], fill_value=0)
     of = sums.astype(int).to_dict("index")
@@ -311,7 +321,7 @@ def _counts(
         ends_of_time = {"first": table["first"].min(), "last": table["last"].max()}
         seen = ends_of_time | {"unread": table["unread"].dropna().min()}
     seen = {name: str(value) for name, value in seen.items() if pd.notna(value)}
-    return Counts(trips, unit, before, report, moves, seen)
+    return Counts(trips, unit, before, report, moves, seen, damages)
 
 
 # --- grouping and truncation ----------------------------------------------------------

@@ -211,10 +211,11 @@ def listed() -> list[tuple[str, str]]:
 
 def write(calls: list[str]) -> None:
     """Write hostile_calls.csv."""
+    told = answers(calls)
     with LISTED.open("w", encoding="utf-8", newline="") as lines:
         rows = csv.writer(lines, lineterminator="\n")
         rows.writerow(["call", "answer"])
-        rows.writerows(zip(calls, answers(calls)))
+        rows.writerows(zip(calls, told))
 
 
 if __name__ == "__main__":

@@ -140,6 +140,7 @@ def test_a_packed_file_is_read_in_one_way(tmp_path: Path, more: bytes) -> None:
     (tmp_path / "t.csv.gz").write_bytes(
         gzip.compress(b"from,to\na,b\n" + more) + bytes(512)
     )
+    second = [['y"', "z", 1]] if more.endswith(b"z\n") else []
     assert count_transitions(
         tmp_path / "t.csv.gz", "from", "to"
-    ).trips.values.tolist() == [["a", "b", 1]]
+    ).trips.values.tolist() == [["a", "b", 1], *second]

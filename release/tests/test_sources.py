@@ -397,7 +397,7 @@ def test_no_row_of_a_csv_changes_another(
 def test_what_a_line_says(tmp_path: Path) -> None:
     lines = {
         b'"a ""b"" c",1': ('a "b" c', "1"), b'a,"1,2"': ("a", "1,2"), b'"", "x"': None, b'"a",""': None,
-        b"1,2,": None, b'"a"b,1': None, b'a"b,1': None, b"NULL,\\N": ("NULL", "\\N"), b" a , b ": ("a", "b"),
+        b"1,2,": None, b'"a"b,1': None, b'a"b,1': ('a"b', "1"), b"NULL,\\N": ("NULL", "\\N"), b" a , b ": ("a", "b"),
         b'"x",y\r': ("x", "y"), b"M\xfc,1": None, b"a;b,c": ("a;b", "c"),
     }  # fmt: skip
     for line, pair in lines.items():
@@ -436,6 +436,7 @@ def test_a_line_is_a_row(tmp_path: Path) -> None:
             "\n".join(["from,to", *rows[:50], *lines, *rows[50:]]) + "\n"
         )
         good = rows + [line for line in lines if line in rows]
+        good += [line for line in lines if line in ('y",z', 'a"b,1', 'c"d,1', 'q",z')]
         counts = count_transitions(tmp_path / "t.csv", "from", "to")
         assert counted(tmp_path / "t.csv") == Counter(
             tuple(row.split(",")) for row in good
@@ -528,7 +529,7 @@ def test_words_of_single_values() -> None:
     [
         ("x.parquet", b"a,b\n1,2\n", "not a readable table"),
         ("x.parquet", b"PAR1" + bytes(40) + b"PAR1", "not a readable table"),
-        ("x.csv", b"PAR1 and so on PAR1", "there is no column"),
+        ("x.csv", b"PAR1 and so on PAR1", "is a Parquet file"),
         ("x.csv", b"", "first line must name the columns"),
         ("x.csv", b"\n1,2\n", "first line must name the columns"),
         ("x.csv", b"from,to,to\n1,2,3\n", "the column 'to' occurs twice"),
@@ -538,7 +539,7 @@ def test_words_of_single_values() -> None:
             "from,tö\n1,x\n".encode("latin-1"),
             "is not UTF-8 text: save it as UTF-8",
         ),
-        ("x.csv", gzip.compress(b"from,to\n1,2\n", mtime=0), "is not UTF-8 text"),
+        ("x.csv", gzip.compress(b"from,to\n1,2\n", mtime=0), "compressed with gzip"),
         ("x.csv.gz", b"from,to\n1,2\n", "damaged"),
         (
             "x.csv.gz",
