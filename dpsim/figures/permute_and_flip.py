@@ -131,7 +131,7 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     factor = "', a factor of about ' + format(exp(datum.{}), ',.3~r')"
     promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
     below.append(note(promised, ["epsilon"], x=0, y=-42))
-    rounded_up = "format(ceil(10000 * datum.exact - 1e-4) / 10000, '.4f')"
+    rounded_up = "format(ceil(100 * datum.exact - 1e-6) / 100, '.2f')"
     for name, y in zip(names, (-25, -8)):
         exact = f"'exact ε of {name} = ' + {rounded_up} + " + factor.format("exact")
         said = f"datum.mechanism == '{name}' ? {exact} : ''"
