@@ -48,7 +48,7 @@ class Offered(click.Command):
             return command.make_context(info_name, args, parent, **extra)
         raise ImportError(
             f"`dpsim {self.name}` is in the package dpsim_release: run "
-            "`pip install -e release` in the clone"
+            "`pip install -e . -e ./release` in the clone"
         )
 
 

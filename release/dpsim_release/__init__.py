@@ -11,7 +11,7 @@ except ImportError:
 if dpsim is None or dpsim.__version__ != __version__:
     raise ImportError(
         f"dpsim_release {__version__} needs dpsim {__version__}: run "
-        "`pip install -e . -e release` in the clone"
+        "`pip install -e . -e ./release` in the clone"
     )
 
 __getattr__, __dir__, __all__ = _attach(__name__, __file__)

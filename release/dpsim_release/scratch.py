@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
     except metadata.PackageNotFoundError as error:
         raise ImportError(
             f"releases need {error.name}, which is not installed: run "
-            "`pip install -e release` in the clone"
+            "`pip install -e . -e ./release` in the clone"
         ) from None
 
 

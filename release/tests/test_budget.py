@@ -271,7 +271,8 @@ def test_what_is_not_installed_is_told_and_nothing_is_spent(
         return version(package)
 
     file = tmp_path / "budget"
-    told = f"{name}, which is not installed: run `pip install -e release` in the clone"
+    told = f"{name}, which is not installed: run "
+    told += "`pip install -e . -e ./release` in the clone"
     scratch.versions.cache_clear()
     monkeypatch.setattr(metadata, "version", there)
     with pytest.raises(ImportError, match=told):

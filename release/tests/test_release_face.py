@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -57,7 +58,7 @@ def test_without_its_dpsim_it_says_how_to_install_both(version: str | None) -> N
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         f"ImportError: dpsim_release {dpsim.__version__} needs dpsim "
-        f"{dpsim.__version__}: run `pip install -e . -e release` in the clone"
+        f"{dpsim.__version__}: run `pip install -e . -e ./release` in the clone"
     )
 
 
@@ -78,7 +79,7 @@ def test_without_the_package_a_command_says_what_to_install(
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
         f"dpsim: `dpsim {name}` is in the package dpsim_release: run "
-        "`pip install -e release` in the clone\n"
+        "`pip install -e . -e ./release` in the clone\n"
     )
 
 
@@ -98,3 +99,24 @@ def test_help_loads_no_package_that_offers_commands() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout == "set() True\n"
+
+
+def test_no_message_lets_pip_look_for_our_names_on_pypi() -> None:
+    """Nobody has registered them there, so anybody could."""
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("*/*.md")]
+    for package in ("dpsim", "release/dpsim_release"):
+        texts += ROOT.joinpath(package).rglob("*.py")
+        texts += ROOT.joinpath(package).rglob("*.html")
+    found = [
+        (text.name, command.split())
+        for text in texts
+        for command in re.findall(
+            r"pip install ([^`&\n\\\"]*)", text.read_text(encoding="utf-8")
+        )
+    ]
+    assert len(found) >= 6
+    for name, words in found:
+        places = [word for word in words if word[0] != "-"]
+        flags = [word for word in words if word[0] == "-" and word != "-q"]
+        assert places and set(places) <= {".", "./release", "requirements.lock"}, name
+        assert flags.count("-e") + flags.count("-r") == len(places), name
