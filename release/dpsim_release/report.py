@@ -21,18 +21,17 @@ import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from dpsim.figures import OURS, PAPER
 from dpsim_release import intervals, statement
 from dpsim_release.chain import PrivateChain
 from dpsim_release.labels import short_label, visible
 
 BARS = 15  # the number of rows in a picture
 COVERAGE = 0.9  # the level of the error bars
-BLUE = "#0072B2"
-ORANGE = "#D55E00"
 GREY = "#888888"  # of lines, which can be seen on white and on black
 COLOURS = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY)
 # a probability of 0 has the colour of the page
-SHADES = LinearSegmentedColormap.from_list("shades", [f"{BLUE}00", BLUE])
+SHADES = LinearSegmentedColormap.from_list("shades", [f"{PAPER}00", PAPER])
 
 _PAGE = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
 
@@ -164,12 +163,12 @@ def _bars(
     figure = Figure(figsize=(7.2, 0.6 + 0.26 * len(values)), layout="constrained")
     axes = figure.subplots()
     place = np.arange(len(values))
-    axes.barh(place, values, color=BLUE)
+    axes.barh(place, values, color=PAPER)
     end = np.maximum(values.to_numpy(float), 0.0)
     if "low" in ends:
         middle = 0.5 * (ends["low"] + ends["high"])
         half = ends["high"] - middle
-        axes.errorbar(middle, place, xerr=half, fmt="none", ecolor=ORANGE, capsize=3)
+        axes.errorbar(middle, place, xerr=half, fmt="none", ecolor=OURS, capsize=3)
         end = np.maximum(end, ends["high"])
     for x, y, text in zip(end, place, told):
         axes.annotate(

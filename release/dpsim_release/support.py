@@ -201,7 +201,6 @@ def read_categories(
     numbers = len(words) > 2 and isinstance(naming.labels_of_words(words[1:])[0], int)
     if not isinstance(labels[0] if labels else 0, int) and (
         numbers
-        or first in HEADERS
         or first.removesuffix("s") in HEADERS
         or first == "categories"
         or words[0] in columns
