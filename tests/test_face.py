@@ -229,3 +229,36 @@ def test_a_private_result_shows_the_field_with_its_value():
     assert repr(word).startswith(f"Private(value={word.value!r}, statement='")
     long = dpsim.words.privatize("ab" * 50, letters="ab", b=1, epsilon=2.0, rng=1)
     assert "\n" not in repr(long) and " ..., statement=" in repr(long)
+
+
+DATABASES = ("dpsim_release", "duckdb", "ibis", "opendp")
+
+
+@pytest.mark.parametrize(
+    "notebook",
+    [path for path in NOTEBOOKS if path.stem != "your_own_chain"],
+    ids=lambda path: path.stem,
+)
+def test_a_notebook_of_a_paper_needs_no_database(notebook):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [
+        line for cell in cells if cell["cell_type"] == "code" for line in cell["source"]
+    ]
+    assert [line for line in code if any(name in line for name in DATABASES)] == []
+
+
+def test_a_published_release_is_read_where_no_database_can_be_imported():
+    folder = ROOT / "release" / "tests" / "written_by_0_2_0" / "persons"
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({DATABASES}))\n"
+        f"import dpsim; chain = dpsim.load_release({str(folder)!r})\n"
+        "print(chain, round(chain.stationary().sum(), 9), len(chain.walk(10)),"
+        "chain.matrix.shape, len(chain.synthetic(1000)), chain.text[:9])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == (
+        "ReleasedChain(21 labels, 441 pairs, epsilon 1, delta 0) 1.0 11 (21, 21) 1000 "
+        "The noise\n"
+    )
