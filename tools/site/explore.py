@@ -30,10 +30,12 @@ INTRODUCTION = (
 START = """\
 <script>
 async function draw(place) {
-  var spec = JSON.parse(place.querySelector("script").textContent);
-  if (window.innerWidth < 700) {  // a phone: charts keep their size, and stand below each other
-    spec.marks.forEach(function (part) { if (part.layout) part.layout.columns = 1; });
-  }
+  var texts = [...place.querySelectorAll("script")].map(function (script) { return script.textContent; });
+  var [wide, narrow] = texts.map(function (text) { return JSON.parse(text); });
+  narrow.data.forEach(function (table) {
+    if (table.shared) table.values = wide.data.find(function (other) { return other.name === table.name; }).values;
+  });
+  var spec = window.innerWidth < 600 ? narrow : wide;
   var view = new vega.View(vega.parse(spec), {
     renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
   });
@@ -90,6 +92,95 @@ def copy_script(modules: Path, target: Path) -> None:
     shutil.copy(modules / "vega" / "build" / SCRIPT, target / SCRIPT)
 
 
+PHONE = 326
+"""The width in pixels that a phone of 390 pixels has for a chart."""
+
+LONGEST_TITLE = 40
+"""Characters of an axis' title that a phone shows in one line."""
+
+
+def narrow(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a chart as a phone shows it: no wider than PHONE, with texts at their
+    size."""
+    for width in range(280, 100, -10):
+        made = _stacked(spec, width)
+        svg = vl_convert.vegalite_to_svg(made)
+        if float(re.findall(r'width="([\d.]+)"', svg)[0]) <= PHONE:
+            return made
+    title = spec["description"]
+    raise ValueError(f"chart does not fit a width of {PHONE} pixels: {title}")
+
+
+def _stacked(part: Any, width: int) -> Any:
+    """Return a part of a chart with its panels one below the other, none wider than
+    `width`, and its long texts in several lines."""
+    if isinstance(part, list):
+        return [_stacked(each, width) for each in part]
+    if not isinstance(part, dict):
+        return part
+    made = {
+        "vconcat" if key == "hconcat" else key: value
+        if key in ("data", "datasets")
+        else _stacked(value, width)
+        for key, value in part.items()
+    }
+    if isinstance(made.get("width"), (int, float)):
+        made["width"] = min(made["width"], width)
+    if legend := made.get("legend"):
+        place = "top" if legend.get("orient") == "top" else "bottom"
+        made["legend"] = {**legend, "orient": place, "columns": 2}
+    if made.get("labelAngle") == 0:
+        made |= {"labelAngle": -45, "labelAlign": "right"}
+        if "labelExpr" in made:  # of several lines
+            made |= {"labelAngle": -90, "labelFontSize": 10, "labelLineHeight": 10}
+            made |= {"labelBaseline": "middle"}
+    title = made.get("title")
+    if isinstance(title, str) and len(title) > LONGEST_TITLE:
+        made["title"] = re.split("(?<=[;,]) ", title)
+    mark = made.get("mark")
+    if isinstance(mark, dict) and mark["type"] == "text" and _above(mark):
+        mark |= {"y": 2 * mark["y"] - 20, "fontSize": 12}
+        made["transform"] = [_in_lines(step) for step in made["transform"]]
+    x = made.get("x")
+    if isinstance(x, dict) and isinstance(x.get("value"), (int, float)):
+        x["value"] = min(x["value"], width - 10)
+    return made
+
+
+def _above(mark: dict[str, Any]) -> bool:
+    """Return whether a text stands above its panel."""
+    return isinstance(mark.get("y"), (int, float)) and mark["y"] < 0
+
+
+def _in_lines(step: dict[str, Any]) -> dict[str, Any]:
+    """Return a transformation whose words, if it makes any, are broken after a colon,
+    semicolon or comma and before a factor."""
+    if step.get("as") != "words":
+        return step
+    broken = f"replace({step['calculate']}, regexp('([:;,]) ', 'g'), '$1\\n')"
+    broken = f"replace({broken}, ' by a factor', '\\nby a factor')"
+    return {**step, "calculate": f"split({broken}, '\\n')"}
+
+
+def _embedded(spec: dict[str, Any]) -> str:
+    """Return a chart, wide and narrow, as Vega in two scripts; the numbers, which both
+    use, stand in the first only."""
+    wide = vl_convert.vegalite_to_vega(spec)
+    phone = vl_convert.vegalite_to_vega(narrow(spec))
+    values = {table["name"]: table.get("values") for table in wide["data"]}
+    for table in phone["data"]:
+        if table.get("values") and table["values"] == values.get(table["name"]):
+            del table["values"]
+            table["shared"] = True
+    texts = [
+        json.dumps(each, separators=(",", ":")).replace("</", "<\\/")
+        for each in (wide, phone)
+    ]
+    return "\n".join(
+        f'<script type="application/json">{text}</script>' for text in texts
+    )
+
+
 def _caption(figure: notebook_pages.Figure) -> str:
     """Return the caption without formulas, without its number, which charts of several
     notebooks share, and without remarks that the chart moves in JupyterLab: here it
@@ -110,9 +201,6 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) ->
         paths.figures() / figure.notebook / f"{figure.stem}.png", 0.5
     )
     alt = html.escape(spec.get("description", plain(figure.caption)))
-    embedded = json.dumps(
-        vl_convert.vegalite_to_vega(spec), separators=(",", ":")
-    ).replace("</", "<\\/")
     heading = re.sub(r"^\d+\.\s*", "", figure.section)
     place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
     source = f'<p class="source">From the notebook <a href="{place}">{title}</a></p>'
@@ -126,7 +214,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) ->
             source,
             f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
             f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
-            f'<script type="application/json">{embedded}</script>\n<figcaption>',
+            f"{_embedded(spec)}\n<figcaption>",
             notebook_pages.with_site_links(
                 _caption(figure), f"notebooks/{figure.notebook}.html"
             ),
