@@ -87,7 +87,7 @@ def test_a_change_of_one_file_makes_the_caches_of_all_stale(tmp_path, monkeypatc
     (tmp_path / "plain.py").write_text("import math\n")
 
     def stamp(path: Path) -> object:
-        compiled.sources.cache_clear()
+        compiled._sources.cache_clear()
         locator = SimpleNamespace(_py_file=str(path))
         return compiled.Locator.get_source_stamp(locator)
 
@@ -98,4 +98,4 @@ def test_a_change_of_one_file_makes_the_caches_of_all_stale(tmp_path, monkeypatc
     assert stamp(outer) != before
     elsewhere = stamp(Path(__file__))
     assert elsewhere != before and not isinstance(elsewhere, tuple)
-    compiled.sources.cache_clear()
+    compiled._sources.cache_clear()

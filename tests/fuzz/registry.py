@@ -1183,6 +1183,8 @@ add(
 nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
 add("release.estimate.estimate_chain", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     call=lambda **of: release_.estimate_chain(**of).probabilities, checked=False)  # fmt: skip
+add("release.estimate.clear_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
+    checked=False)  # fmt: skip
 add("release.estimate.weak_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
     checked=False)  # fmt: skip
 add(
