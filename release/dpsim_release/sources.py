@@ -75,6 +75,12 @@ def read(
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, list | tuple):
+        for file in source:
+            if not isinstance(file, str | os.PathLike):
+                raise ValueError(
+                    "source must be files, a DataFrame or a table, got a sequence with "
+                    f"{file!r:.80}: make a DataFrame of the rows"
+                )
         read = _read_files(source, wanted, form)
     elif isinstance(source, ibis.Table):
         _refuse_others(wanted, source.columns)

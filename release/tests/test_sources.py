@@ -651,3 +651,10 @@ def test_columns_that_nobody_names_may_be_anything(tmp_path: Path) -> None:
     assert counted(pd.DataFrame([[1, 2, 3, 4]], columns=["from", "to", "x", "x"])) == {
         ("1", "2"): 1
     }
+
+
+def test_rows_in_a_list_are_sent_to_a_frame() -> None:
+    with pytest.raises(
+        ValueError, match=r"got a sequence with \('a', 'b'\): make a Data"
+    ):
+        sources.read([("a", "b")], {"origin": "x"})
