@@ -482,7 +482,7 @@ def test_the_bound_of_permute_and_flip_holds_between_the_points_of_its_grid(
 def test_normaliser_ratio_is_that_of_all_pairs(n, returns):
     """False from n = 4 on when the two bounds of a step are exchanged."""
     rng = np.random.default_rng(14 + n)
-    for _ in range(60):
+    for _ in range(60 if n < 6 else 12):  # a long word takes longer
         adjacency = random_chain(rng, int(rng.integers(2, 7 if n < 5 else 5)), 0.4)
         rate = float(rng.uniform(0.1, 4))
         where = {"adjacency": adjacency, "start": 0}
