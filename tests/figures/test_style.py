@@ -5,6 +5,7 @@ import math
 import re
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -134,3 +135,16 @@ def test_what_is_no_number_is_refused(numbers, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         figures.save_numbers(numbers, str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_else_reads_the_files_of_a_figure_of_somebodys_data(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PDF", "1")
+    fig, ax = plt.subplots()
+    ax.plot([1, 2])
+    table = pd.DataFrame({"x": [1, 2]})
+    figures.save(fig, "fig1_line", table, str(tmp_path), owner_only=True)
+    figures.save_numbers({"mean": 1.5}, str(tmp_path), owner_only=True)
+    modes = {path.suffix: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == dict.fromkeys((".csv", ".png", ".pdf", ".json"), 0o600)
