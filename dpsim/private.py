@@ -1,10 +1,20 @@
-"""The result of every `privatize`: a private value and a statement of its privacy."""
+"""The protocol of every `privatize`, and its result.
+
+A `privatize` first makes a `Mechanism` from its public arguments, and only then lets it
+read the secret:
+
+    def privatize(secret, *, epsilon, ..., rng=None):
+        mechanism = ...  # of the public arguments, which are checked here
+        return mechanism.release(secret, rng)
+
+So the secret cannot change the guarantee, the statement or the parameters.
+"""
 
 from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -67,6 +77,43 @@ def result(
     return Private(
         value, statement, float(epsilon), float(delta), simulation, parameters
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """A mechanism for given public arguments, which has not read the secret yet.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The guarantee, exact or a proven upper bound, as the statement says.
+    statement : str
+        As in `Private`, for a value that is not a simulation.
+    draw : callable
+        ``draw(secret, rng)`` checks the secret, and returns one release that is
+        labelled like it. All randomness comes from rng, a Generator.
+    parameters : dict
+        As in `Private`.
+    """
+
+    epsilon: float
+    delta: float
+    statement: str
+    draw: Callable[[Any, np.random.Generator], Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def release(self, secret: Any, rng: np.random.Generator | int | None) -> Private:
+        """Return one release; the statement of a simulation begins with SIMULATION."""
+        generator, simulation = source(rng)
+        value = self.draw(secret, generator)
+        return result(
+            value,
+            self.statement,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            simulation=simulation,
+            **self.parameters,
+        )
 
 
 def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:

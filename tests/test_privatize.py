@@ -162,3 +162,21 @@ def test_a_number_of_a_guarantee_is_rounded_up():
         for spec in (".2f", ".3g", ".6g", ".1e"):
             up = float(private.round_up(value, spec))
             assert value <= up <= value + 0.01 + 0.11 * value
+
+
+def test_a_mechanism_draws_from_the_generator_of_its_release():
+    mechanism = private.Mechanism(
+        epsilon=1,
+        delta=0,
+        statement="It is private.",
+        draw=lambda secret, rng: secret + rng.integers(100),
+        parameters={"k": 2},
+    )
+    made = mechanism.release(3, 5)
+    assert made.value == 3 + np.random.default_rng(5).integers(100)
+    assert made.statement == f"{private.SIMULATION} It is private."
+    assert (made.epsilon, made.delta, made.parameters) == (1.0, 0.0, {"k": 2})
+    real = mechanism.release(3, None)
+    assert not real.simulation and real.statement == "It is private."
+    with pytest.raises(TypeError, match="rng must be"):
+        mechanism.release("no number", "no generator")
