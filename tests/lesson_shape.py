@@ -43,7 +43,6 @@ def check_opening(cells: list[NotebookNode]) -> None:
     assert re.search(r"!\[[^\]]{20,}\]\(\.\./figures/\w+/thumbnail\.png\)", opening), (
         "the opening shows the thumbnail, with an alternative text"
     )
-    assert NUMBERS in opening, f"the opening has a line {NUMBERS!r}"
     secret = re.findall(r"ε|δ|\\epsilon|\\delta|\b(?:epsilon|delta)\b", opening, re.I)
     assert not secret, f"the opening needs no {secret}"
     assert "%" not in opening, "the opening has no percentages"
@@ -56,14 +55,12 @@ def check_opening(cells: list[NotebookNode]) -> None:
 
 
 def check_first_code(cells: list[NotebookNode]) -> None:
-    """The parameters, the checks and the imports, and a sentence before them."""
-    heads = (
-        n
-        for n, cell in enumerate(cells)
-        if cell.cell_type == "markdown" and re.search("^## ", cell.source, re.MULTILINE)
-    )
-    before = cells[: next(heads)]
-    code = [cell for cell in before if cell.cell_type == "code"]
+    """The parameters, the checks and the imports, after a sentence on them.
+
+    A first section of prose may stand before them.
+    """
+    code = [cell for cell in cells if cell.cell_type == "code"][:3]
+    before = cells[: cells.index(code[-1]) + 1]
     assert [tags(cell) for cell in code] == [
         ["parameters"],
         ["checks", "hide-input"],
@@ -73,6 +70,9 @@ def check_first_code(cells: list[NotebookNode]) -> None:
     skipped = before[before.index(parameters) - 1]
     assert skipped.cell_type == "markdown" and "skip" in skipped.source, (
         "a sentence says that the reader may skip the parameters"
+    )
+    assert [cell for cell in before if NUMBERS in cell.source], (
+        f"a line before the parameters begins with {NUMBERS!r}"
     )
     lesson, found, _ = parameters.source.partition(REST)
     assert found and 1 <= len(lesson.strip().splitlines()) <= 5, (
