@@ -385,7 +385,10 @@ def data(ctx: click.Context) -> Output:
     from dpsim.datasets import tables
 
     table = tables.load_sources()
-    form = "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    sha256 {sha256}\n    {status}"
+    form = (
+        "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    "
+        "sha256 {sha256}\n    {status}"
+    )
     lines = [form.format(**row) for row in table.to_dict("records")]
     return lines, int((table["status"] != "intact").any())
 
@@ -400,10 +403,13 @@ def fetch() -> Output:
 
     month = taxi.fetch_taxi_month(progress=sys.stderr.isatty())
     return [
-        f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within Manhattan's 69 zones, as expected",
+        f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within "
+        "Manhattan's 69 zones, as expected",
         f"    sha256 {month.sha256}",
-        f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it ({taxi.GIT_BLOB})",
-        f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; source: {taxi.SOURCE}",
+        f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it "
+        f"({taxi.GIT_BLOB})",
+        f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; "
+        f"source: {taxi.SOURCE}",
     ], 0
 
 

@@ -5,7 +5,8 @@ from scipy import stats
 
 
 def p_value(observed, law):
-    """The p-value of counts against probabilities; the rarest classes are one, so that ten are expected in each."""
+    """The p-value of counts against probabilities; the rarest classes are one, so that
+    ten are expected in each."""
     order = np.argsort(law)
     seen = observed[order]
     mean = law[order] * observed.sum() / law.sum()

@@ -1,4 +1,5 @@
-"""Fixtures for all tests, and what hypothesis tries: the same cases in every run, others in `make fuzz`."""
+"""Fixtures for all tests, and what hypothesis tries: the same cases in every run,
+others in `make fuzz`."""
 
 from hypothesis import settings
 from toy_project import toy  # noqa: F401

@@ -1,8 +1,8 @@
 """What dpsim and other libraries say about a row of data/known_answers.csv.
 
-A claim is a number with a side: it equals the known value, is at least it, or is at most
-it. Most bounds also have to be near the value, so that a mistake of 1 % cannot hide on the
-safe side.
+A claim is a number with a side: it equals the known value, is at least it, or is at
+most it. Most bounds also have to be near the value, so that a mistake of 1 % cannot
+hide on the safe side.
 """
 
 import csv
@@ -30,7 +30,8 @@ ROUNDED = 5e-15  # what doubles may lose in a difference of probabilities
 
 
 class Claim(NamedTuple):
-    """A number, which side of [low, high] it belongs to, and its largest relative distance."""
+    """A number, which side of [low, high] it belongs to, and its largest relative
+    distance."""
 
     source: str
     number: float
@@ -77,7 +78,8 @@ class Row:
         return Claim(source, float(number), AT_MOST, self.low, self.high, within)
 
     def profile(self, source, delta_at, within=1e-9):
-        """Claim a delta, or that the known epsilon has the delta at which it is given."""
+        """Claim a delta, or that the known epsilon has the delta at which it is
+        given."""
         if self.quantity == "delta":
             return self.equal(source, delta_at(self.given["epsilon"]), within)
         delta = self.given["delta"]
@@ -224,7 +226,8 @@ def of_discrete_laplace(row):
 
 
 def of_threshold(row):
-    """The bound on delta of pairs that a unit has alone, for any split of its events."""
+    """The bound on delta of pairs that a unit has alone, for any split of its
+    events."""
     events = row.about["events"]
     made = noise.laplace_noise(1.0 / row.about["scale"])
     bound = noise.pair_delta(made, sum(events), row.about["threshold"])

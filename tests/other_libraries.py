@@ -1,7 +1,7 @@
 """What OpenDP, dp-accounting and SciPy say about a row of data/known_answers.csv.
 
-OpenDP and dp-accounting promise upper bounds, and dp-accounting also has lower ones. How
-far each may be from the value, and why, is said where it is claimed.
+OpenDP and dp-accounting promise upper bounds, and dp-accounting also has lower ones.
+How far each may be from the value, and why, is said where it is claimed.
 """
 
 import functools
@@ -23,9 +23,10 @@ GRID = 1e-3
 def dp_accounting(row):
     """Privacy loss distributions with losses rounded up, or down, to a grid.
 
-    A composition leaves out a mass of 1e-15, which counts as an infinite loss in the lower
-    bound too. So at a delta near it, and for delta 0, the numbers are not comparable, and
-    lower bounds of compositions are none. Rounding errors are up to 4e-11 on either side.
+    A composition leaves out a mass of 1e-15, which counts as an infinite loss in the
+    lower bound too. So at a delta near it, and for delta 0, the numbers are not
+    comparable, and lower bounds of compositions are none. Rounding errors are up to
+    4e-11 on either side.
     """
     about = row.about
     if row.quantity not in ("epsilon", "delta") or row.mechanism not in LOSSES:
@@ -103,7 +104,8 @@ def real_noise(mechanism):
 
 
 def randomised_response(about, up):
-    """dp-accounting's, whose parameter is the probability of a uniformly random letter."""
+    """dp-accounting's, whose parameter is the probability of a uniformly random
+    letter."""
     m = about["m"]
     one = pld.from_randomized_response(
         m / (math.exp(about["epsilon"]) + m - 1),
@@ -136,8 +138,8 @@ def opendp():
 
 
 def opendp_claims(row):
-    """The epsilon that the map of a measurement promises, at delta 0, or at a delta by way
-    of zero-concentrated privacy."""
+    """The epsilon that the map of a measurement promises, at delta 0, or at a delta by
+    way of zero-concentrated privacy."""
     if row.quantity != "epsilon" or row.mechanism not in MAPS:
         return
     yield from MAPS[row.mechanism](opendp(), row)
@@ -169,9 +171,9 @@ def pure(row):
 
 
 def map_of_gaussian(dp, row):
-    """Not tight: rho = change^2 / (2 sigma^2) keeps less than the Gaussian's profile, and
-    its conversion gave 1.42 times the exact epsilon at delta 0.1 and 1.03 to 1.08 times at
-    1e-6 and below."""
+    """Not tight: rho = change^2 / (2 sigma^2) keeps less than the Gaussian's profile,
+    and its conversion gave 1.42 times the exact epsilon at delta 0.1 and 1.03 to 1.08
+    times at 1e-6 and below."""
     made = dp.m.make_gaussian(
         numbers(dp, float), dp.l2_distance(T=float), scale=float(row.about["sigma"])
     )
@@ -196,7 +198,8 @@ def map_of_randomised_response(dp, row):
 
 
 def map_of_choice(dp, row):
-    """A promise for any scores that change by at most b; on words it is not attained."""
+    """A promise for any scores that change by at most b; on words it is not
+    attained."""
     measure = dp.max_divergence()
     made = dp.m.make_noisy_max(
         numbers(dp, int), dp.linf_distance(T=int), measure, scale=scale_of(row)
@@ -249,7 +252,8 @@ def scipy(row):
 
 
 def binomial_profile(p, trials, loss):
-    """Return delta at epsilon of the sum of losses of either sign, with P(minus) = p."""
+    """Return delta at epsilon of the sum of losses of either sign, with P(minus) =
+    p."""
     minus = np.arange(trials + 1)
     mass = stats.binom.pmf(minus, trials, p)
     losses = (trials - 2 * minus) * loss
@@ -315,7 +319,8 @@ def scipy_laplace(row):
 
 
 def scipy_gaussian(row):
-    """norm; at an epsilon near 0 and a delta below it, a difference of equal numbers."""
+    """norm; at an epsilon near 0 and a delta below it, a difference of equal
+    numbers."""
     if row.quantity == "expected error":
         yield row.equal(
             "SciPy, halfnorm.mean", stats.halfnorm.mean(scale=row.about["sigma"])
@@ -429,13 +434,14 @@ DIFFERENCES = {
     "gaussian_sigma1_change1_delta0.1_epsilon": (
         zcdp,
         1.656,
-        "OpenDP converts rho = 1/2 to epsilon and delta, which forgets that the noise is "
-        "Gaussian; the epsilon is valid and 1.43 times the exact one",
+        "OpenDP converts rho = 1/2 to epsilon and delta, which forgets that the noise "
+        "is Gaussian; the epsilon is valid and 1.43 times the exact one",
     ),
     "discrete-laplace_scale0.03125_absolute-value-of-the-noise_expected-error": (
         tail_of_dlaplace,
         2.5313e-14,
-        "SciPy's dlaplace.sf is 1 - cdf, so that a small tail has few digits; its pmf is right",
+        "SciPy's dlaplace.sf is 1 - cdf, so that a small tail has few digits; its pmf "
+        "is right",
     ),
     "dirichlet-mechanism_k0.5_p0.01-0.99_x-1-p-1_expected-error": (
         mean_of_beta,
@@ -445,13 +451,15 @@ DIFFERENCES = {
     "discrete-laplace_scale10_counts1_change1_times64_epsilon6_delta": (
         upper_bound,
         1.0026e-15,
-        "dp-accounting leaves out a mass of 1e-15 in a composition and adds it to delta",
+        "dp-accounting leaves out a mass of 1e-15 in a composition and adds it to "
+        "delta",
     ),
     "laplace_scale1_entries1_change1_delta0_epsilon": (
         upper_bound,
         math.inf,
-        "dp-accounting puts the loss on a grid and counts what it leaves out as infinite, so "
-        "that no epsilon has delta 0",
+        "dp-accounting puts the loss on a grid and counts what it leaves out as "
+        "infinite, so that no epsilon has delta 0",
     ),
 }
-"""Numbers of other libraries that differ, and why: none of them is an unsafe promise."""
+"""Numbers of other libraries that differ, and why: none of them is an unsafe
+promise."""

@@ -1,4 +1,5 @@
-"""Means of what dpsim samples, for the rows of data/known_answers.csv that they estimate.
+"""Means of what dpsim samples, for the rows of data/known_answers.csv that they
+estimate.
 
 Each function returns one number for each draw, whose mean is the known value.
 """
@@ -15,7 +16,8 @@ from dpsim_release import draws as release_draws
 from dpsim_release import noise
 
 STEPS = 150
-"""Steps of a Metropolis chain after which it has reached its limit, on few histograms."""
+"""Steps of a Metropolis chain after which it has reached its limit, on few
+histograms."""
 
 
 def of_words(row, size, rng):
@@ -36,7 +38,8 @@ def of_words(row, size, rng):
 
 
 def of_discrete_laplace(row, size, rng):
-    """The absolute noise, or whether it reaches a number; without rng OpenDP samples."""
+    """The absolute noise, or whether it reaches a number; without rng OpenDP
+    samples."""
     if row.quantity not in ("expected error", "probability"):
         return None
     made = noise.laplace_noise(1.0 / row.about["scale"])
@@ -48,7 +51,8 @@ def of_discrete_laplace(row, size, rng):
 
 
 def of_zero_sum(row, size, rng):
-    """The people moved, whether there is no noise, or the gain of the worst outcomes."""
+    """The people moved, whether there is no noise, or the gain of the worst
+    outcomes."""
     bins = row.about["bins"]
     epsilon = row.about["epsilon"]
     if row.quantity == "epsilon":

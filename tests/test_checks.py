@@ -215,14 +215,14 @@ def test_sums_within_roundings_are_left_bit_for_bit_and_printed_digits_renormali
 def test_other_sums_are_refused_with_row_and_sum(off):
     rows = np.full((2, 3, 2), 0.5)
     rows[1, 2, 0] += off
-    with pytest.raises(
-        ValueError,
-        match=rf"^p row \(1, 2\) must sum to 1 within 1e-06, got {1 + off:.10g}: markov",
-    ):
+    said = rf"^p row \(1, 2\) must sum to 1 within 1e-06, got {1 + off:.10g}: markov"
+    with pytest.raises(ValueError, match=said):
         checks.simplex("p", rows)
     with pytest.raises(
         ValueError,
-        match=rf"^p must sum to 1 within 1e-06, got {1 + off:.10g}: markov.transition_matr",
+        match=(
+            f"^p must sum to 1 within 1e-06, got {1 + off:.10g}: markov.transition_matr"
+        ),
     ):
         checks.simplex("p", rows[1, 2])
     for empty in (0.5, [], np.zeros((2, 0))):

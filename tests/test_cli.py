@@ -1,4 +1,5 @@
-"""The command line where standard output or the records of a run are broken: one line, and files as they should be."""
+"""The command line where standard output or the records of a run are broken: one line,
+and files as they should be."""
 
 import os
 import re
@@ -19,7 +20,8 @@ FULL = Path("/dev/full")
 
 
 def said_nowhere(*words: str) -> str:
-    """Return what a command says on standard error when standard output is on a full device."""
+    """Return what a command says on standard error when standard output is on a full
+    device."""
     if not FULL.exists():
         pytest.skip("this system has no full device")
     with FULL.open("w") as full:

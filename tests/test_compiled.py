@@ -1,4 +1,5 @@
-"""Compiled functions run where no cache can be written, and in spite of a damaged one."""
+"""Compiled functions run where no cache can be written, and in spite of a damaged
+one."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""What the package shows: every name loads and says what it is, and notebooks use no other."""
+"""What the package shows: every name loads and says what it is, and notebooks use no
+other."""
 
 import ast
 import doctest
@@ -22,7 +23,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def used(source, known):
-    """Yield each dotted name that code takes from the package; `known` holds what its names stand for."""
+    """Yield each dotted name that code takes from the package; `known` holds what its
+    names stand for."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if (
@@ -57,11 +59,13 @@ def used(source, known):
 
 
 WHOLE = (dpsim.numerics.simplex,)
-"""Modules of a face whose names are public. The others are named there so that the package itself can find them."""
+"""Modules of a face whose names are public. The others are named there so that the
+package itself can find them."""
 
 
 def is_public(name):
-    """Return whether a dotted name is one that a face lists: a subpackage, or a function, class or constant of one."""
+    """Return whether a dotted name is one that a face lists: a subpackage, or a
+    function, class or constant of one."""
     thing = dpsim
     last = ""
     for last in name.split(".")[1:]:
@@ -108,7 +112,8 @@ def public():
 
 
 def missing_sections(thing):
-    """Return the sections a docstring lacks: Parameters where there are any, Returns unless the summary says it."""
+    """Return the sections a docstring lacks: Parameters where there are any, Returns
+    unless the summary says it."""
     doc = inspect.getdoc(thing) or ""
     has = set(re.findall(r"^(\w+)\n-{3,}$", doc, re.MULTILINE))
     if inspect.isclass(thing):
@@ -184,8 +189,9 @@ print(datasets.taxi.MERGE_RULES, figures._look, figures.save.name)
 
 def test_importing_the_package_loads_nothing():
     code = (
-        "import sys, dpsim; heavy = {'numpy', 'scipy', 'numba', 'pandas', 'matplotlib'}; "
-        "print(heavy & set(sys.modules), dir(dpsim))"
+        "import sys, dpsim; heavy = "
+        "{'numpy', 'scipy', 'numba', 'pandas', 'matplotlib'}; print(heavy & "
+        "set(sys.modules), dir(dpsim))"
     )
     said = subprocess.run(
         [sys.executable, "-c", code],

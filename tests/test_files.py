@@ -38,7 +38,8 @@ def test_two_writers_at_once_do_not_meet(
 def test_the_lock_of_a_file_that_was_just_removed_counts_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever held it removed it; the next one makes a new file, and two would hold a lock at once."""
+    """Whoever held it removed it; the next one makes a new file, and two would hold a
+    lock at once."""
     fcntl = pytest.importorskip("fcntl")
     path = tmp_path / "lock"
     plain = fcntl.flock

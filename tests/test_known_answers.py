@@ -34,7 +34,8 @@ MORE_DRAWS = {
     "Gaussian",
     "staircase",
 }
-"""What needs three times as many for one per cent to be found, and is quick to sample."""
+"""What needs three times as many for one per cent to be found, and is quick to
+sample."""
 
 MOST_ERRORS = 5.0
 """Standard errors that a mean may be away from the known value."""
@@ -235,7 +236,8 @@ def test_opendps_sampler_has_the_known_mean():
 
 
 class Scaled:
-    """A module of which one function returns so many times its result, for one argument."""
+    """A module of which one function returns so many times its result, for one
+    argument."""
 
     def __init__(self, module, function, argument, factor):
         self.module = module

@@ -33,7 +33,8 @@ from dpsim.ledger import verdicts as words_of
 
 
 def row(**more: object) -> pd.DataFrame:
-    """Return one row of the ledger, a value read from the paper's own inputs, with what is given changed."""
+    """Return one row of the ledger, a value read from the paper's own inputs, with what
+    is given changed."""
     numbers = {
         "published": 2.26,
         "published_unit": 0.01,
@@ -79,7 +80,8 @@ THEOREM = {"relation": "at most", "limit": 2.25}
 @pytest.mark.parametrize(
     "value, error, more, expected",
     [
-        # a value: half a unit of the last digit, and three standard errors of the paper and of ours
+        # a value: half a unit of the last digit, and three standard errors of the paper
+        # and of ours
         (2.265, math.nan, {}, "agrees: value"),
         (2.2651, math.nan, {}, "differs: value"),
         (2.255, math.nan, {}, "agrees: value"),
@@ -103,7 +105,8 @@ THEOREM = {"relation": "at most", "limit": 2.25}
         (0.0, math.nan, FALLS, "differs: trend"),
         (0.1, math.nan, FALLS | {"printed": "rises"}, "agrees: trend"),
         (0.1, math.nan, FALLS | {"inputs": "example"}, "not tested: trend"),
-        # a statement, tested as a limit on a number; a counterexample is beyond it by three standard errors
+        # a statement, tested as a limit on a number; a counterexample is beyond it by
+        # three standard errors
         (1.0, math.nan, SAYS, "agrees: statement"),
         (1.001, math.nan, SAYS, "differs: statement"),
         (1.001, math.nan, SAYS | {"inputs": "any"}, "contradicted: statement"),
@@ -122,7 +125,8 @@ THEOREM = {"relation": "at most", "limit": 2.25}
         (2.27, math.nan, {"claim": "slip"}, "slip"),
         (2.26, math.nan, {"claim": "slip"}, "agrees"),
         (2.27, math.nan, {"claim": "slip", "inputs": "lost"}, "not tested"),
-        # a limit for a printed value decides before our own number, unless our copy may have lost something
+        # a limit for a printed value decides before our own number, unless our copy may
+        # have lost something
         (2.0, math.nan, {"inputs": "chosen"} | THEOREM, "contradicted: value"),
         (
             2.0,
@@ -305,7 +309,10 @@ def test_papers_that_cannot_be_read_are_refused_by_name(toy: Path, text: str) ->
     (toy / "data" / "papers.csv").write_text(text)
     with pytest.raises(
         ValueError,
-        match=r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns instead)",
+        match=(
+            r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns "
+            r"instead)"
+        ),
     ):
         ledger.papers()
 
@@ -373,7 +380,8 @@ def test_every_row_has_what_the_rule_explains() -> None:
 
 
 def test_no_draw_of_ours_can_turn_a_verdict() -> None:
-    """A sampled row lies so far from the edge of its word that no seed carries it across: see data/LEDGER.md."""
+    """A sampled row lies so far from the edge of its word that no seed carries it
+    across: see data/LEDGER.md."""
     table = ledger.report()
     alarm = words_of._alarm(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
@@ -469,7 +477,8 @@ STYLED = re.compile(r"<(th|td|caption)\b([^>]*)>")
 
 @pytest.mark.parametrize("paper", list(ledger.papers().index))
 def test_a_notebook_that_is_not_trusted_keeps_the_alignment(paper: str) -> None:
-    """JupyterLab drops style sheets and ids there, but keeps the style of an element."""
+    """JupyterLab drops style sheets and ids there, but keeps the style of an
+    element."""
     text = ledger.scoreboard(paper).to_html()
     assert "<style" not in text and " id=" not in text
     cells = STYLED.findall(text)
@@ -603,11 +612,15 @@ def test_a_run_puts_what_is_recorded_below_into_the_scoreboard_above(
 
 
 def test_a_parameter_that_changes_in_a_session_begins_a_new_run(toy: Path) -> None:
-    """JupyterLab: run all, change a parameter, which may be saved, and run all again without restarting the kernel."""
+    """JupyterLab: run all, change a parameter, which may be saved, and run all again
+    without restarting the kernel."""
     path = toy / "notebooks" / "matrix_dirichlet.ipynb"
     notebook(path, *LINES)
     made = nbformat.read(path, 4)
-    saved = f"path = {str(path)!r}\ntext = open(path).read()\nopen(path, 'w').write(text.replace('= 1.0', '= 2.0'))"
+    saved = (
+        f"path = {str(path)!r}\ntext = open(path).read()\nopen(path, "
+        "'w').write(text.replace('= 1.0', '= 2.0'))"
+    )
     again = (
         'ledger.scoreboard("fallin2023")',
         'ledger.record("fallin2023.lemma3", scale / 4)',
@@ -639,9 +652,9 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
         return str(ledger.by_paper(found).iloc[0]["verdict"])
 
     assert said(2.26) == "Of the paper's 1 claim, 1 agrees with our results."
-    assert (
-        said(2.26, 2.3)
-        == "Of the paper's 2 claims, 1 agrees with our results and 1 differs (Section 6.1)."
+    assert said(2.26, 2.3) == (
+        "Of the paper's 2 claims, 1 agrees with our results and 1 differs "
+        "(Section 6.1)."
     )
     mixed = said(
         2.3,
@@ -654,13 +667,13 @@ def test_the_verdict_of_a_paper_counts_its_claims_by_word() -> None:
         where=["A", "B", "C", "D"],
     )
     assert mixed == (
-        "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 is a slip (D), and 1 could not "
-        "be tested."
+        "Of the paper's 4 claims, 1 agrees with our results, 1 is contradicted (A), 1 "
+        "is a slip (D), and 1 could not be tested."
     )
     assert said(2.26, 2.26, inputs=["paper", "none"]) == said(2.26)
 
 
-def test_the_report_leads_from_each_row_to_its_section_of_a_declared_site_and_else_to_the_notebook(
+def test_the_report_links_each_row_to_a_declared_site_and_else_to_the_notebook(
     toy: Path,
 ) -> None:
     links = re.compile(r"\]\((there/[^)]+|https?:[^)]+)\)")
@@ -713,7 +726,10 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
     shown = runner.invoke(main, ["report"])
     assert shown.exit_code == 0, shown.output
     assert "316251" in (toy / "figures" / "REPORT.md").read_text()
-    drawing = 'figures.save(fig, "fig1_kept", table, output)\nfigures.save_moving(chart, "fig2_lost", table, output)'
+    drawing = (
+        'figures.save(fig, "fig1_kept", table, output)\nfigures.save_moving(chart, '
+        '"fig2_lost", table, output)'
+    )
     notebook(toy / "notebooks" / "boltzmann_histograms.ipynb", drawing)
     (toy / "figures" / "boltzmann_histograms" / "fig1_kept.png").touch()
     shown = runner.invoke(main, ["report"])

@@ -1,4 +1,5 @@
-"""One version and one date wherever they are written; what archives read is what the project says."""
+"""One version and one date wherever they are written; what archives read is what the
+project says."""
 
 import json
 import re
@@ -56,9 +57,7 @@ def test_the_pythons_that_are_declared_are_those_that_ci_runs() -> None:
     assert archive.project()["requires-python"] == f">={declared[0]}"
 
 
-def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the_lock() -> (
-    None
-):
+def test_the_environment_file_has_the_dependencies_in_the_locks_versions() -> None:
     text = (ROOT / "environment.yml").read_text(encoding="utf-8")
     assert text == lock.environment(
         (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -67,7 +66,8 @@ def test_the_environment_file_has_the_direct_dependencies_in_the_versions_of_the
 
 
 def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
-    """Conda-forge may lack a small package or its locked version, and conda then finds no solution."""
+    """Conda-forge may lack a small package or its locked version, and conda then finds
+    no solution."""
     ordered = {
         "jupyterlab",
         "numpy",
@@ -183,9 +183,7 @@ def test_what_only_an_archive_needs_is_made_for_it() -> None:
     )
 
 
-def test_the_readme_lists_every_figure_of_the_papers_and_what_people_wrote_of_it_is_short() -> (
-    None
-):
+def test_the_readme_lists_every_figure_of_the_papers() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text == archive.page("README.md"), "`make notebooks` writes its tables anew"
     for name in ledger.papers()["notebook"]:

@@ -311,23 +311,35 @@ KINDS = {
 USES = {
     "mixing_bound": lambda c: boltzmann.mixing_bound(c(120), c(3), c(100), 90, c(1)),
     "convergence_rate": lambda c: boltzmann.mixing.convergence_rate(c(120), c(3), c(9)),
-    "enough_steps": lambda c: boltzmann.mixing.enough_steps(c(120), 3, c(99), c(1), 0.5),
+    "enough_steps": lambda c: boltzmann.mixing.enough_steps(
+        c(120), 3, c(99), c(1), 0.5
+    ),
     "epsilon_bound": lambda c: boltzmann.epsilon_bound(c(120), c(99), c(3)),
     "sensitivity": lambda c: boltzmann.sensitivity(c(120), c(99)),
     "configurations": lambda c: boltzmann.configurations(c(100), c(3)),
     "metropolis": lambda c: boltzmann.metropolis([50, 60], c(9), c(120), rng=1),
     "alphabet_counts": lambda c: words.alphabet_counts(c(60), c(100)),
     "least_expected_error": lambda c: words.least_expected_error(c(9), c(99), c(2)),
-    "exact_word_epsilon": lambda c: words.exact_word_epsilon(c(5), c(2), b=c(2), letters=c(9)),
+    "exact_word_epsilon": lambda c: words.exact_word_epsilon(
+        c(5), c(2), b=c(2), letters=c(9)
+    ),
     "laplace_scale": lambda c: accounting.laplace_scale(c(2), 1e-3, b=c(1), rows=c(3)),
-    "compose": lambda c: accounting.compose(5.0, shift=0.1, eta=0.1, count=c(120)).delta(c(9)),
+    "compose": lambda c: accounting.compose(
+        5.0, shift=0.1, eta=0.1, count=c(120)
+    ).delta(c(9)),
     "extreme_points": lambda c: theorem1.extreme_points(c(100), 1e-3),
     "concentration": lambda c: mdp.concentration_radius(c(120), 0.1, c(120), "union"),
     "random_mdp": lambda c: mdp.random_mdp(c(3), c(2), 1, horizon=c(120)).horizon,
-    "iterations": lambda c: mdp.iterations_needed(mdp.random_mdp(3, 2, 1, discount=0.9), c(2)),
-    "privatize": lambda c: boltzmann.privatize([60, 60], epsilon=c(1), total=c(120), bins=c(2), rng=1).value,
+    "iterations": lambda c: mdp.iterations_needed(
+        mdp.random_mdp(3, 2, 1, discount=0.9), c(2)
+    ),
+    "privatize": lambda c: (
+        boltzmann.privatize(
+            [60, 60], epsilon=c(1), total=c(120), bins=c(2), rng=1
+        ).value
+    ),
     "stream": lambda c: streams.stream(c(120), "fig1", c(100)).random(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

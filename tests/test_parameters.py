@@ -1,4 +1,5 @@
-"""Values of parameters: papermill and `dpsim run` take the same, and refuse the others in the same words."""
+"""Values of parameters: papermill and `dpsim run` take the same, and refuse the others
+in the same words."""
 
 from pathlib import Path
 from typing import Any

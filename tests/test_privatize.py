@@ -1,4 +1,5 @@
-"""The three promises of every `privatize`: its randomness, a statement that no secret changes, labels that stay."""
+"""The three promises of every `privatize`: its randomness, a statement that no secret
+changes, labels that stay."""
 
 from dataclasses import replace
 
@@ -29,7 +30,8 @@ SPELT = [list("abcabcabc"), list("aaaaaaaaa"), list("cabacabac")]
 
 
 def models():
-    """Models with the startup's public part: its own transitions, and others, some of them off the support."""
+    """Models with the startup's public part: its own transitions, and others, some of
+    them off the support."""
     rng = np.random.default_rng(6)
     one = np.zeros((7, 6, 7))
     one[..., 3] = 1.0

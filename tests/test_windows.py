@@ -1,4 +1,5 @@
-"""What works where files cannot be locked, as on Windows: everything is imported, and refusals say what to do."""
+"""What works where files cannot be locked, as on Windows: everything is imported, and
+refusals say what to do."""
 
 import ast
 import json
@@ -24,24 +25,30 @@ def refuse(name, space=None, *rest, **named):
         raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
     return there(name, space, *rest, **named)
 
-builtins.__import__ = refuse  # for this project's modules alone: libraries look at the system instead
-importlib.util.find_spec = lambda name, package=None: None if name in {LACKING} else found(name, package)
+# for this project's modules alone: libraries look at the system instead
+builtins.__import__ = refuse
+importlib.util.find_spec = lambda name, package=None: (
+    None if name in {LACKING} else found(name, package)
+)
 """
 
 LEFT = """\
-for name in ("getuid", "fchmod", "O_NOFOLLOW", "O_DIRECTORY", "sched_getaffinity", "fork"):
+lacking = "getuid fchmod O_NOFOLLOW O_DIRECTORY sched_getaffinity fork"
+for name in lacking.split():
     delattr(os, name)
 import pandas as pd
 
 table = pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50})
-settings = {"origin": "from", "destination": "to", "categories": ["a", "b"], "epsilon": 1.0, "rng": 1}
+settings = {"origin": "from", "destination": "to", "categories": ["a", "b"]}
+settings |= {"epsilon": 1.0, "rng": 1}
+budget = {"budget": "spent.json", "limit": (2, 0), "rng": None}
 made = dpsim_release.privatize(table, **settings)
 assert list(made.labels) == ["a", "b"] and notebook.load("your_own_chain").parameters
 runs = runner.plan_runs(["your_own_chain"])
 for call in (
     lambda: runner.run(runs),
     lambda: dpsim_release.privatize(table, output="chain", **settings),
-    lambda: dpsim_release.privatize(table, budget="spent.json", limit=(2, 0), **settings | {"rng": None}),
+    lambda: dpsim_release.privatize(table, **settings | budget),
 ):
     try:
         call()
@@ -53,11 +60,12 @@ COMMANDS = """\
 import click.testing
 import pandas as pd
 
-pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50}).to_csv("table.csv", index=False)
+table = pd.DataFrame({"from": ["a", "b"] * 50, "to": ["b", "a"] * 50})
+table.to_csv("table.csv", index=False)
 open("states.txt", "w").write("a\\nb\\n")
-columns = ["release", "table.csv", "--origin", "from", "--destination", "to", "--categories", "states.txt"]
-for words in (columns, [*columns, "--check"], ["run", "your_own_chain", "--grid", "seed=0:100000"]):
-    result = click.testing.CliRunner().invoke(cli.main, words)
+columns = "release table.csv --origin from --destination to --categories states.txt"
+for words in (columns, f"{columns} --check", "run your_own_chain --grid seed=0:100000"):
+    result = click.testing.CliRunner().invoke(cli.main, words.split())
     print(result.exit_code, result.output.replace(chr(10), "; "))
 """
 

@@ -1,4 +1,5 @@
-"""A small project of its own for the tests of the runner: the layout of the real one, notebooks of a few lines."""
+"""A small project of its own for the tests of the runner: the layout of the real one,
+notebooks of a few lines."""
 
 import shutil
 import signal
@@ -42,14 +43,19 @@ BODY = """\
 import json, pathlib, random
 
 x = [scale * random.Random(seed).gauss(0, 1) for _ in range(draws)]
-numbers = {"k": {"value": 1.5, "standard_error": None}, "first": {"value": x[0], "standard_error": scale}}
+numbers = {
+    "k": {"value": 1.5, "standard_error": None},
+    "first": {"value": x[0], "standard_error": scale},
+}
 if output:
     folder = pathlib.Path(output)
     folder.mkdir(exist_ok=True)
-    (folder / "fig1_draws.csv").write_text("x\\n" + "".join(f"{value:.6g}\\n" for value in x))
+    lines = ["x", *(f"{value:.6g}" for value in x), ""]
+    (folder / "fig1_draws.csv").write_text("\\n".join(lines))
     (folder / "results.json").write_text(json.dumps(numbers))
 """
-"""What a notebook does, without a library: only the runner is tested here, and imports cost seconds."""
+"""What a notebook does, without a library: only the runner is tested here, and imports
+cost seconds."""
 
 WAITING = """\
 import pathlib, time
@@ -104,7 +110,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
-    """Start `dpsim` as from a terminal, where Ctrl-C counts: tests that a shell runs in its background inherit none."""
+    """Start `dpsim` as from a terminal, where Ctrl-C counts: tests that a shell runs in
+    its background inherit none."""
     command = [sys.executable, "-m", "dpsim", *words]
     heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

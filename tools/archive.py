@@ -1,8 +1,10 @@
-"""One zip that outlives the project: sources, executed notebooks, figures, data, locks, and what made what.
+"""One zip that outlives the project: sources, executed notebooks, figures, data, locks,
+and what made what.
 
-`make archive` writes build/archive/<name>-<version>.zip, an RO-Crate after the profile Process Run Crate. It holds no
-times, no memory and no paths of this machine: two clean clones on one machine give the same bytes. codemeta.json and
-codecheck.yml are made for the archive and are only there. `--metadata` writes only CITATION.cff and the generated
+`make archive` writes build/archive/<name>-<version>.zip, an RO-Crate after the profile
+Process Run Crate. It holds no times, no memory and no paths of this machine: two clean
+clones on one machine give the same bytes. codemeta.json and codecheck.yml are made for
+the archive and are only there. `--metadata` writes only CITATION.cff and the generated
 parts of README and CONTRIBUTING, which a test compares with their sources.
 """
 
@@ -68,7 +70,8 @@ def citation() -> dict[str, Any]:
 
 
 class Author(NamedTuple):
-    """An author as pyproject.toml declares them; one with an ORCID is a person, whose last name is the last word."""
+    """An author as pyproject.toml declares them; one with an ORCID is a person, whose
+    last name is the last word."""
 
     name: str
     orcid: str
@@ -86,7 +89,8 @@ def authors() -> list[Author]:
     names = [each["name"] for each in project()["authors"]]
     if strangers := set(orcid) - set(names):
         raise ValueError(
-            f"pyproject.toml: an ORCID must be that of an author, got {', '.join(sorted(strangers))}"
+            "pyproject.toml: an ORCID must be that of an author, got "
+            f"{', '.join(sorted(strangers))}"
         )
     return [
         Author(name, f"https://orcid.org/{orcid[name]}" if name in orcid else "")
@@ -95,7 +99,8 @@ def authors() -> list[Author]:
 
 
 def cff() -> str:
-    """Return CITATION.cff with what pyproject.toml declares; the other fields and the references stay as written."""
+    """Return CITATION.cff with what pyproject.toml declares; the other fields and the
+    references stay as written."""
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     package = project()
     urls = package.get("urls", {})
@@ -134,13 +139,18 @@ CFF_MADE = (
     "url",
     "doi",
 )
-"""Fields of CITATION.cff that come from pyproject.toml, and the references, which stay as they are written."""
+"""Fields of CITATION.cff that come from pyproject.toml, and the references, which stay
+as they are written."""
 
-CFF_HEAD = "# Version, licence, authors, keywords, addresses and DOI come from pyproject.toml, by `make report`.\n"
+CFF_HEAD = (
+    "# Version, licence, authors, keywords, addresses and DOI come from "
+    "pyproject.toml, by `make report`.\n"
+)
 
 
 def codemeta() -> dict[str, Any]:
-    """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's words."""
+    """Return codemeta.json: what pyproject.toml and CITATION.cff say, in CodeMeta's
+    words."""
     package = project()
     cited = citation()
     urls = addresses.completed(package.get("urls", {}))
@@ -202,15 +212,17 @@ def _agent(author: Author) -> dict[str, str]:
 
 MISSING = """\
 ---
-# Written by `make archive`: each figure and the command that makes it. `make figures` makes them all. By the rules of
-# CODECHECK 2.0; authors and DOI come from pyproject.toml. A person has to add what is missing: codechecker (name,
-# ORCID), report, certificate, summary.
+# Written by `make archive`: each figure and the command that makes it. `make figures`
+# makes them all. By the rules of CODECHECK 2.0; authors and DOI come from
+# pyproject.toml. A person has to add what is missing: codechecker (name, ORCID),
+# report, certificate, summary.
 """
 """How codecheck.yml begins."""
 
 
 def codecheck() -> str:
-    """Return codecheck.yml: every committed figure with the command that makes it; the codechecker adds the rest."""
+    """Return codecheck.yml: every committed figure with the command that makes it; the
+    codechecker adds the rest."""
     cited = citation()
     about = ledger.papers().set_index("notebook")["reference"]
     manifest = [
@@ -253,7 +265,8 @@ def index() -> str:
 
 
 def address_line() -> str:
-    """Return README's line on who wrote this, and where it is: the site, Binder and the archive, once declared."""
+    """Return README's line on who wrote this, and where it is: the site, Binder and the
+    archive, once declared."""
     urls = project().get("urls", {})
     doi = compendium().get("doi")
     found = []
@@ -325,13 +338,15 @@ def page(name: str) -> str:
 
 
 def metadata() -> dict[str, bytes]:
-    """Return CITATION.cff, README.md and CONTRIBUTING.md, parts of which are generated."""
+    """Return CITATION.cff, README.md and CONTRIBUTING.md, parts of which are
+    generated."""
     pages = {name: page(name).encode() for name in ("README.md", "CONTRIBUTING.md")}
     return {"CITATION.cff": cff().encode()} | pages
 
 
 def metadata_of_archives() -> dict[str, bytes]:
-    """Return codemeta.json and codecheck.yml, which are not committed because only readers of an archive need them."""
+    """Return codemeta.json and codecheck.yml, which are not committed because only
+    readers of an archive need them."""
     return {
         "codemeta.json": _json(codemeta(), sort_keys=False),
         "codecheck.yml": codecheck().encode(),
@@ -339,9 +354,11 @@ def metadata_of_archives() -> dict[str, bytes]:
 
 
 def sources() -> dict[str, bytes]:
-    """Return the committed files but for notebooks and figures, which come from the last runs.
+    """Return the committed files but for notebooks and figures, which come from the
+    last runs.
 
-    Raises ValueError where there is no clone, or one with changes: the archive is that of a commit.
+    Raises ValueError where there is no clone, or one with changes: the archive is that
+    of a commit.
     """
     if not (ROOT / ".git").exists():
         raise ValueError(
@@ -365,7 +382,8 @@ def sources() -> dict[str, bytes]:
 
 
 def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
-    """Return the notebooks with the outputs of their last default run, figures and manifests; and these manifests.
+    """Return the notebooks with the outputs of their last default run, figures and
+    manifests; and these manifests.
 
     Raises ValueError for a notebook whose figures are not current.
     """
@@ -398,7 +416,8 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
 
 
 def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> bytes:
-    """Return ro-crate-metadata.json: every file with its sha256, every run with what went in and what came out."""
+    """Return ro-crate-metadata.json: every file with its sha256, every run with what
+    went in and what came out."""
     from rocrate.model.contextentity import ContextEntity
     from rocrate.rocrate import ROCrate
 
@@ -490,7 +509,10 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             result=[entities[f"figures/{name}/{file}"] for file in manifest["outputs"]],
             properties={
                 "name": f"dpsim run {name}",
-                "description": f"The notebook run from top to bottom; its record is manifests/{name}.json",
+                "description": (
+                    "The notebook run from top to bottom; its record is "
+                    f"manifests/{name}.json"
+                ),
                 "agent": author,
                 "actionStatus": "http://schema.org/CompletedActionStatus",
             },
@@ -500,7 +522,8 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
 
 
 def write_zip(path: Path, files: dict[str, bytes]) -> None:
-    """Write files under one folder named as the zip: in order, without times, readable by everybody."""
+    """Write files under one folder named as the zip: in order, without times, readable
+    by everybody."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     with zipfile.ZipFile(
@@ -556,7 +579,10 @@ def main() -> Iterator[str]:
         ROOT / "build" / "archive" / f"{project()['name']}-{project()['version']}.zip"
     )
     write_zip(path, files)
-    yield f"{path.relative_to(ROOT)}: {len(files)} files, {path.stat().st_size / 2**20:.1f} MiB"
+    yield (
+        f"{path.relative_to(ROOT)}: {len(files)} files, "
+        f"{path.stat().st_size / 2**20:.1f} MiB"
+    )
     yield f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 

@@ -1,7 +1,7 @@
 """Makes the locks and environment.yml from both pyproject.toml (needs uv on the PATH).
 
-requirements.lock holds what a run needs; tools/locks/<name>.lock what comes on top of it: test, site, cluster
-(Spark and Dask), archive.
+requirements.lock holds what a run needs; tools/locks/<name>.lock what comes on top of
+it: test, site, cluster (Spark and Dask), archive.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ CONDA = {
     "pandas": ">=3.0,<3.2",
     "seaborn": ">=0.13.2,<0.14",
 }
-"""What environment.yml takes from conda-forge: the packages that were ordered, in the versions that give the same
-figures (the oldest and the newest of each range were tried). All others come from PyPI in the versions of the lock,
-because conda-forge may lack the locked version of a smaller package."""
+"""What environment.yml takes from conda-forge: the packages that were ordered, in the
+versions that give the same figures (the oldest and the newest of each range were
+tried). All others come from PyPI in the versions of the lock, because conda-forge may
+lack the locked version of a smaller package."""
 
 HEAD = """\
-# For conda, mamba and Binder: Python and the seven packages that were ordered come from conda-forge, in versions that
-# give the same figures as those of requirements.lock, which `make` installs. The others come from PyPI, in the versions
-# of the lock. Made by `make lock`; a test holds it to the lock.
+# For conda, mamba and Binder: Python and the seven packages that were ordered come from
+# conda-forge, in versions that give the same figures as those of requirements.lock,
+# which `make` installs. The others come from PyPI, in the versions of the lock. Made by
+# `make lock`; a test holds it to the lock.
 name: dpsim
 channels:
   - conda-forge
@@ -83,7 +85,8 @@ def direct() -> list[str]:
 
 
 def environment(lock: str) -> str:
-    """Return environment.yml: the direct dependencies, in versions that give the figures of a lock."""
+    """Return environment.yml: the direct dependencies, in versions that give the
+    figures of a lock."""
     versions = locked(lock)
     names = direct()
     # matplotlib-base is matplotlib without Qt
@@ -107,7 +110,8 @@ def locked(lock: str) -> dict[str, str]:
 
 
 def additional(lock: str, base: str) -> str:
-    """Return the blocks of a lock whose packages another lock does not hold: what to install on top of it."""
+    """Return the blocks of a lock whose packages another lock does not hold: what to
+    install on top of it."""
     held = {pin.split("==")[0] for pin in pins(base)}
     blocks = re.split(r"(?m)^(?=[A-Za-z0-9])", lock)
     return "".join(

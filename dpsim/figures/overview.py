@@ -101,8 +101,8 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         "encoding": {"y": factor | {"field": "end"}},
     }
     says = (
-        "'ε = ' + format(epsilon, '.1f') + ': the odds change by a factor of at most ' + "
-        "format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
+        "'ε = ' + format(epsilon, '.1f') + ': the odds change by a factor of at most "
+        "' + format(ceil(100 * exp(epsilon)) / 100, ',.2f')"
     )
     spec = {
         "params": [slider("epsilon", "ε ", 1, 0.1, 5, 0.1)],
@@ -112,8 +112,8 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         "vconcat": [laws, {"layer": [limits, dots], "width": 640, "height": 110}],
     }
     alt = (
-        "How probable each published count is with and without Ann, and by which factor "
-        "it changes the odds, at a chosen epsilon."
+        "How probable each published count is with and without Ann, and by which "
+        "factor it changes the odds, at a chosen epsilon."
     )
     return Moving(spec, alt)
 
@@ -217,9 +217,9 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         "resolve": {"scale": {"color": "shared"}},
     }
     alt = (
-        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, coloured"
-        " by how many of 100,000 taxis are too many or too few in a zone, at a chosen "
-        "epsilon."
+        f"Maps of {len(zones)} taxi zones of Manhattan, one for each mechanism, "
+        "coloured by how many of 100,000 taxis are too many or too few in a zone, at "
+        "a chosen epsilon."
     )
     return Moving(spec, alt)
 
@@ -258,8 +258,8 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
     values["layer"].append(names)
     spec = {**embedded(claims), "hconcat": [values, *others], "spacing": 12}
     alt = (
-        "A dot for every claim of the papers, at our number divided by the paper's, with "
-        "a panel for each kind of claim."
+        "A dot for every claim of the papers, at our number divided by the paper's, "
+        "with a panel for each kind of claim."
     )
     return Moving(spec, alt)
 

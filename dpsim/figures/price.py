@@ -46,7 +46,8 @@ def draw_price(
     """
     if missing := [name for name in COLUMNS if name not in table]:
         raise ValueError(
-            f"table must have the columns {', '.join(COLUMNS)}, but lacks {', '.join(missing)}"
+            f"table must have the columns {', '.join(COLUMNS)}, but lacks "
+            f"{', '.join(missing)}"
         )
     for name in table["mechanism"].unique():
         checks.choice("mechanism of table", name, colours)

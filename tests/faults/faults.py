@@ -1,9 +1,11 @@
-"""What goes wrong in real life, done on purpose: kills, full and read-only disks, damaged data, odd machines and users.
+"""What goes wrong in real life, done on purpose: kills, full and read-only disks,
+damaged data, odd machines and users.
 
-Under each fault a run either gives the same figures, byte for byte, or is refused in one line; the next ordinary run
-gives them in any case, and no process is left. `python tests/faults/faults.py` takes a notebook of a few lines,
-`--full` takes all notebooks with their default parameters; `--only WORD` chooses faults by name. Each fault has a copy
-of the project to itself, so that several are staged at once.
+Under each fault a run either gives the same figures, byte for byte, or is refused in
+one line; the next ordinary run gives them in any case, and no process is left. `python
+tests/faults/faults.py` takes a notebook of a few lines, `--full` takes all notebooks
+with their default parameters; `--only WORD` chooses faults by name. Each fault has a
+copy of the project to itself, so that several are staged at once.
 """
 
 import argparse
@@ -51,7 +53,8 @@ ledger.record("fallin2023.eps.k9", float(counts.iloc[:, -1].mean()), output=outp
 
 
 class Project:
-    """A copy of this project, of its sources and data alone; or of such a copy, and what that one made."""
+    """A copy of this project, of its sources and data alone; or of such a copy, and
+    what that one made."""
 
     def __init__(
         self, folder: Path, *, full: bool = False, of: "Project | None" = None
@@ -143,14 +146,16 @@ class Project:
 
 
 def plain() -> dict[str, str]:
-    """Return this process's environment without what would let a run see another project."""
+    """Return this process's environment without what would let a run see another
+    project."""
     return {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DPSIM_ROOT")
     } | {"CI": "true"}
 
 
 class Bench:
-    """A project, what an undisturbed run of it makes, and room for what a fault needs."""
+    """A project, what an undisturbed run of it makes, and room for what a fault
+    needs."""
 
     def __init__(
         self, folder: Path, *, full: bool = False, like: "Bench | None" = None
@@ -194,7 +199,8 @@ class Bench:
         return "the same figures"
 
     def refused(self, reason: str, *words: str, **settings: Any) -> str:
-        """Run; it must fail with the reason, in one line a notebook, and without a traceback."""
+        """Run; it must fail with the reason, in one line a notebook, and without a
+        traceback."""
         code, output = self.project.run(*words, **settings)
         assert code in (1, 2), f"exit code {code}: {output}"
         assert reason in output and "Traceback" not in output, output
@@ -306,7 +312,10 @@ def matplotlibrc_at_home(bench: Bench) -> str:
     home = bench.new("home-matplotlib")
     path = home / ".config" / "matplotlib" / "matplotlibrc"
     path.parent.mkdir(parents=True)
-    text = "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: tight\nlines.linestyle: --\nlegend.fancybox: False\n"
+    text = (
+        "axes.grid: True\nfigure.facecolor: red\nsavefig.bbox: "
+        "tight\nlines.linestyle: --\nlegend.fancybox: False\n"
+    )
     path.write_text(text)
     return bench.works(
         environment={"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
@@ -377,7 +386,8 @@ def two_at_once(bench: Bench) -> str:
 
 
 def killed(bench: Bench, part: float) -> str:
-    """Kill the runner when this part of an undisturbed run's time is over; the next run must give the same figures."""
+    """Kill the runner when this part of an undisturbed run's time is over; the next run
+    must give the same figures."""
     bench.project.forget()
     process = bench.project.start()
     time.sleep(part * bench.seconds)
@@ -409,7 +419,8 @@ def kills(times: int) -> dict[str, Callable[[Bench], str]]:
 
 
 def without_rights() -> list[str]:
-    """Return what a command starts with to lose root's right to write anywhere; nothing for another user."""
+    """Return what a command starts with to lose root's right to write anywhere; nothing
+    for another user."""
     if os.getuid():
         return []
     if shutil.which("setpriv") is None:
@@ -418,7 +429,8 @@ def without_rights() -> list[str]:
 
 
 def as_nobody() -> list[str]:
-    """Return what a command starts with to run as nobody, with the right to read where this Python is root's alone."""
+    """Return what a command starts with to run as nobody, with the right to read where
+    this Python is root's alone."""
     if os.getuid() or shutil.which("setpriv") is None:
         raise Impossible("only root, with setpriv, can become another user")
     nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -485,7 +497,8 @@ def main() -> int:
         for name, stage in (FAULTS | kills(chosen.kills)).items()
         if chosen.only in name
     }
-    # a run of the small notebook is one process after another: as many at once as there are processors
+    # a run of the small notebook is one process after another: as many at once as there
+    # are processors
     at_once = 1 if chosen.full else streams.cores()
     found: Counter[str] = Counter()
     with (

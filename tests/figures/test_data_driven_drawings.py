@@ -14,7 +14,7 @@ def labels(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_the_grades_show_bound_exact_value_and_mean_and_delta_only_near_the_smallest_epsilon():
+def test_the_grades_show_bound_exact_value_and_mean_and_the_smallest_epsilon():
     values = pd.DataFrame(
         {"epsilon": [2.0, 3.0, 9.0], "delta_upper": [1e-2, 1e-3, 1e-9]}
     )
@@ -41,7 +41,7 @@ def test_the_grades_show_bound_exact_value_and_mean_and_delta_only_near_the_smal
     plt.close(figure)
 
 
-def test_the_stationary_error_has_a_band_of_two_standard_errors_and_the_ratio_to_the_bound():
+def test_the_stationary_error_has_a_band_and_its_ratio_to_the_bound():
     table = pd.DataFrame({"epsilon": [3.0, 6.0, 9.0], "tv_mean": [0.02, 0.015, 0.01]})
     table = table.assign(tv_standard_error=0.001, tv_theorem4=[0.9, 0.6, 0.5])
     figure = figures.draw_stationary(table, "trips", PUBLISHED)

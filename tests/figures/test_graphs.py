@@ -1,4 +1,5 @@
-"""Drawn automata: the transitions are those of all words at the distance, every state and arrow is drawn."""
+"""Drawn automata: the transitions are those of all words at the distance, every state
+and arrow is drawn."""
 
 import itertools
 from collections import Counter

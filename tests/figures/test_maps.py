@@ -45,7 +45,8 @@ def test_choropleth_shows_each_value_on_its_zone(ax):
 
 
 def test_distances_are_metres():
-    # Two ends of Central Park (zone 43), 59th to 110th street: 51 blocks of 80.5 m on average.
+    # Two ends of Central Park (zone 43), 59th to 110th street: 51 blocks of 80.5 m on
+    # average.
     park = SHAPES.set_axis(OUTLINES["zone"])[
         43
     ].minimum_rotated_rectangle.exterior.coords

@@ -8,7 +8,7 @@ import pytest
 from dpsim import datasets, figures
 
 
-def test_figure_two_shows_each_width_up_to_the_end_of_the_axis_and_two_standard_errors():
+def test_figure_two_shows_each_width_up_to_the_end_and_two_standard_errors():
     table = pd.DataFrame(
         {"k": [10, 80, 200], "mean_of_norms": [0.5, 0.2, 0.1], "standard_error": 0.01}
     )
@@ -143,7 +143,7 @@ def test_a_line_of_delta_for_every_value_of_a_control_and_the_chosen_one_thick()
     assert chosen[0]["encoding"] == thin["encoding"], "the legend shows its dashes too"
 
 
-def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets_around_the_walks():
+def test_figure_one_boxes_the_steps_that_differ_and_shows_the_streets():
     roads = datasets.load_gainesville(core=True)
     start = roads.segments["segment"].tolist().index("s22")
     after = np.flatnonzero(roads.adjacency[start])

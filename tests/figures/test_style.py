@@ -1,4 +1,5 @@
-"""The one look: what can be read at print size, told apart in grey, and drawn from the numbers of the csv."""
+"""The one look: what can be read at print size, told apart in grey, and drawn from the
+numbers of the csv."""
 
 import json
 import math

@@ -50,7 +50,8 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
     private = [3, 4, 24, 4]
     fixed = [False, True, False, True]
     draw_drives(axes[:2], axes[2], roads, {"true": true, "private": private}, fixed)
-    # on the maps: the pink segments, the true drive under the private one, passes counted
+    # on the maps: the pink segments, the true drive under the private one, passes
+    # counted
     pink = [lines for lines in axes[0].collections if lines.get_zorder() == 3]
     ends = figures.maps.segment_ends(roads)
     np.testing.assert_array_equal(np.array(pink[0].get_segments()), ends[[4, 6]])
@@ -60,7 +61,8 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
         assert any(len(path) == len(line) and (path == line).all() for line in drawn)
     named = {text.get_text() for text in axes[1].texts} - {""}
     assert named == {"3", "4 (2×)", "24", "1 km"}
-    # in the table: each segment, a box where the drive differs, pink where nothing else fits
+    # in the table: each segment, a box where the drive differs, pink where nothing else
+    # fits
     cells = {text.get_position(): text for text in axes[2].texts}
     for row, drive in enumerate((true, private), start=1):
         for step, segment in enumerate(drive):

@@ -1,7 +1,9 @@
-"""Every notebook at both ends of each of its parameters, and with what its "Try it" suggests.
+"""Every notebook at both ends of each of its parameters, and with what its "Try it"
+suggests.
 
-`make fuzz` collects this file by name; `make test` does not: each run starts a kernel. Ranges come from the comments
-beside the parameters. Sample sizes are tested at their low end alone, and reduced elsewhere.
+`make fuzz` collects this file by name; `make test` does not: each run starts a kernel.
+Ranges come from the comments beside the parameters. Sample sizes are tested at their
+low end alone, and reduced elsewhere.
 """
 
 import re
@@ -61,7 +63,8 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"epsilon": 10.0, "delta": 0.1},
     ],
 }
-"""What a notebook suggests to try, lists and words, and ends that are reached together."""
+"""What a notebook suggests to try, lists and words, and ends that are reached
+together."""
 
 
 RANGE = re.compile(r"in ([\[(])([^,]+), ([^\])]+)([\])])|(\d+) to (\d+)")
@@ -100,7 +103,8 @@ def cases() -> list[Any]:
 
 
 def execute(name: str, folder: Path, **values: Any) -> nbformat.NotebookNode:
-    """Run a notebook with the samples of a quick run and these values; figures go into the folder."""
+    """Run a notebook with the samples of a quick run and these values; figures go into
+    the folder."""
     quick = {
         parameter.name: quick_value(parameter)
         for parameter in load(name).parameters.values()

@@ -1,9 +1,11 @@
-"""What to call every public function with: one entry each, so that a new function needs one line.
+"""What to call every public function with: one entry each, so that a new function needs
+one line.
 
-`add("module.function", check, argument=strategy, ...)` for independent arguments, `add("module.function", check,
-strategy)` for a strategy of whole dictionaries; LEFT_OUT has what fuzzing would say nothing of.
-The valid arguments must give a result that passes the check; with one of them replaced by junk the function must
-raise ValueError or TypeError, or again give a result without NaN or infinity.
+`add("module.function", check, argument=strategy, ...)` for independent arguments,
+`add("module.function", check, strategy)` for a strategy of whole dictionaries; LEFT_OUT
+has what fuzzing would say nothing of. The valid arguments must give a result that
+passes the check; with one of them replaced by junk the function must raise ValueError
+or TypeError, or again give a result without NaN or infinity.
 """
 
 import math
@@ -46,43 +48,52 @@ class Entry:
 ENTRIES: dict[str, Entry] = {}
 LEFT_OUT = {
     "a check, or a part of what is fuzzed and checks its arguments": """
-        checks.mask checks.fitted checks.shown checks.arrayed checks.flag checks.together
-        numerics.hockey_stick.* numerics.search.* numerics.special.tail_series
-        numerics.special.log1p_minus words.distances.largest_exponential
-        markov.sparse.square dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
-        boltzmann.sampling.draw_limit boltzmann.sampling.limit_error boltzmann.sampling.step_error
-        boltzmann.private_histogram.rounding_delta boltzmann.zero_sum_noise.one_zero_sum_laplace
-        numerics.exact_draws.* words.automaton.draw_error boltzmann.epsilon.log_normalisers
-        boltzmann.mixing.enough_steps
-        boltzmann.epsilon.losses boltzmann.epsilon.hockey_stick_sums accounting.dirichlet.minimum_and_shift
+        checks.mask checks.fitted checks.shown checks.arrayed checks.flag
+        checks.together numerics.hockey_stick.* numerics.search.*
+        numerics.special.tail_series numerics.special.log1p_minus
+        words.distances.largest_exponential markov.sparse.square
+        dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
+        boltzmann.sampling.draw_limit boltzmann.sampling.limit_error
+        boltzmann.sampling.step_error boltzmann.private_histogram.rounding_delta
+        boltzmann.zero_sum_noise.one_zero_sum_laplace numerics.exact_draws.*
+        words.automaton.draw_error boltzmann.epsilon.log_normalisers
+        boltzmann.mixing.enough_steps boltzmann.epsilon.losses
+        boltzmann.epsilon.hockey_stick_sums accounting.dirichlet.minimum_and_shift
         accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
-        dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants dirichlet.mechanism.count_below
-        mdp.model.policy_weights mdp.model.read_only mdp.model.refuse_other mdp.worth.*
-        words.distances.best_offset words.distances.sample_distances words.distances.log_integrals
-        words.normaliser_bound.*
-        words.exact_epsilon.calibrated words.space.feasible_transitions words.space.successors
-        release.chain.losses release.intervals.* release.estimate.count_bins release.estimate.bin_likelihood
-        release.estimate.bin_shares release.estimate.expected_counts""",
+        dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants
+        dirichlet.mechanism.count_below mdp.model.policy_weights mdp.model.read_only
+        mdp.model.refuse_other mdp.worth.* words.distances.best_offset
+        words.distances.sample_distances words.distances.log_integrals
+        words.normaliser_bound.* words.exact_epsilon.calibrated
+        words.space.feasible_transitions words.space.successors release.chain.losses
+        release.intervals.* release.estimate.count_bins
+        release.estimate.bin_likelihood release.estimate.bin_shares
+        release.estimate.expected_counts""",
     "a record, made by what is fuzzed": """
         private.* accounting.composition.Composition datasets.roads.RoadChain
         release.chain.PrivateChain release.unit.*""",
-    "reads or writes files, tables, texts: release/tests, tests/datasets, tests/runner, tests/test_ledger.py": """
-        release.support.from_pairs release.support.declare release.support.read_categories release.support.read_graph
-        release.table.* release.sources.* release.text.* release.scratch.* release.labels.* release.times.*
-        release.statement.* release.budget.* release.files.* release.command.*
-        release.owner.* release.report.* released.* datasets.taxi.known_trips datasets.taxi.trips_label datasets.fetch.*
-        ledger.* runner.* files.* paths.* cli.* faces.* notebook.* parameters.*""",
-    "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a browser tests/site": """
-        figures.boltzmann_histograms.* figures.data_driven_markov.* figures.dirichlet.* figures.explore.*
-        figures.graphs.draw_* figures.maps.* figures.matrix_dirichlet.*
-        figures.mdp_policy_synthesis.* figures.overview.* figures.permute_and_flip.* figures.release.*
-        figures.house_style.shorten
-        figures.house_style.plain_ticks figures.house_style.draw_* figures.house_style.mark_*
-        figures.house_style.save* figures.house_style.show_table figures.price.*""",
+    "reads or writes files, tables, texts: release/tests, tests/datasets, "
+    "tests/runner, tests/test_ledger.py": """
+        release.support.from_pairs release.support.declare
+        release.support.read_categories release.support.read_graph release.table.*
+        release.sources.* release.text.* release.scratch.* release.labels.*
+        release.times.* release.statement.* release.budget.* release.files.*
+        release.command.* release.owner.* release.report.* released.*
+        datasets.taxi.known_trips datasets.taxi.trips_label datasets.fetch.* ledger.*
+        runner.* files.* paths.* cli.* faces.* notebook.* parameters.*""",
+    "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a "
+    "browser tests/site": """
+        figures.boltzmann_histograms.* figures.data_driven_markov.*
+        figures.dirichlet.* figures.explore.* figures.graphs.draw_* figures.maps.*
+        figures.matrix_dirichlet.* figures.mdp_policy_synthesis.* figures.overview.*
+        figures.permute_and_flip.* figures.release.* figures.house_style.shorten
+        figures.house_style.plain_ticks figures.house_style.draw_*
+        figures.house_style.mark_* figures.house_style.save*
+        figures.house_style.show_table figures.price.*""",
     "has no argument": """
-        streams.cores
-        datasets.taxi.counts_file datasets.*.checksums datasets.*.load_sources datasets.*.load_grades
-        datasets.*.load_taxi_zones datasets.*.load_zone_adjacency figures.house_style.style""",
+        streams.cores datasets.taxi.counts_file datasets.*.checksums
+        datasets.*.load_sources datasets.*.load_grades datasets.*.load_taxi_zones
+        datasets.*.load_zone_adjacency figures.house_style.style""",
 }
 """Patterns of public functions without an entry, by the reason."""
 
@@ -101,9 +112,10 @@ def add(
 ) -> None:
     """Register a function.
 
-    call: what to call instead of the function itself (a method, or one that needs a file). checked: False for kernels
-    that trust their caller: valid arguments alone. trusted: arguments that are records of ours, which stay valid.
-    slow: a second a call, so a tenth of the cases but in `make fuzz`.
+    call: what to call instead of the function itself (a method, or one that needs a
+    file). checked: False for kernels that trust their caller: valid arguments alone.
+    trusted: arguments that are records of ours, which stay valid. slow: a second a
+    call, so a tenth of the cases but in `make fuzz`.
     """
     assert name not in ENTRIES, name
     together = st.fixed_dictionaries(strategies) if arguments is None else arguments
@@ -117,13 +129,14 @@ def covered(name: str) -> bool:
     )
 
 
-# --------------------------------------------------------------------------------------------- checks of results
+# --- checks of results ----------------------------------------------------------------
 
 
 def between(
     low: float = -math.inf, high: float = math.inf, *, minus_infinity: bool = False
 ) -> Check:
-    """Return a check that all numbers of a result are finite and in [low, high], within a relative 1e-9."""
+    """Return a check that all numbers of a result are finite and in [low, high], within
+    a relative 1e-9."""
 
     def check(result: Any) -> None:
         for numbers in numbers_of(result):
@@ -143,7 +156,8 @@ def between(
 
 
 def numbers_of(result: Any) -> list[np.ndarray]:
-    """Return the arrays of numbers in a result; text, booleans, None and drawings hold none."""
+    """Return the arrays of numbers in a result; text, booleans, None and drawings hold
+    none."""
     if isinstance(result, pd.DataFrame):
         return [
             column.dropna().to_numpy(float)
@@ -212,11 +226,12 @@ def spending(privatize: Callable[..., Any], **arguments: Any) -> Any:
     return release.value
 
 
-# ---------------------------------------------------------------------------------------- strategies of arguments
+# --- strategies of arguments ----------------------------------------------------------
 
 
 def real(low: float, high: float) -> st.SearchStrategy[float]:
-    """Return numbers of any magnitude between two positive ends, or between any two ends uniformly."""
+    """Return numbers of any magnitude between two positive ends, or between any two
+    ends uniformly."""
     plain = st.floats(low, high)
     if low <= 0.0:
         return plain
@@ -303,7 +318,7 @@ def count_vectors(draw: Any, rows: int | None = None) -> np.ndarray:
     return counts
 
 
-# ------------------------------------------------------------------------------------------------- checks, streams
+# --- checks, streams ------------------------------------------------------------------
 
 text = st.text(min_size=1, max_size=8)
 add(
@@ -365,8 +380,15 @@ add(
 )
 add("streams.threads", between(1))
 add("streams.private", anything)
-add("streams.in_chunks", probability, work=st.just(lambda size, rng: rng.random(size)), total=st.integers(0, 50),
-    chunk=st.integers(1, 20), seed=st.integers(0, 99), name=text)  # fmt: skip
+add(
+    "streams.in_chunks",
+    probability,
+    work=st.just(lambda size, rng: rng.random(size)),
+    total=st.integers(0, 50),
+    chunk=st.integers(1, 20),
+    seed=st.integers(0, 99),
+    name=text,
+)
 
 add(
     "noise.geometric",
@@ -378,7 +400,7 @@ add(
 )
 add("noise.geometric_error", non_negative, epsilon=reals(1e-3, 30), change=real(0.1, 9))
 
-# ------------------------------------------------------------------------------------------------ special functions
+# --- special functions ----------------------------------------------------------------
 
 arrays = reals(1e-8, 1e12).map(np.asarray)
 tails = {
@@ -391,8 +413,13 @@ add("numerics.special.log_beta_kernel", finite, **tails, checked=False)
 ratios = real(1e-9, 1e9).map(
     lambda ratio: {"u": np.asarray(ratio - 1.0), "ratio": np.asarray(ratio)}
 )
-add("numerics.special.minus_log1p", between(-1e-15), ratios, checked=False,
-    call=lambda u, ratio: special.minus_log1p(u, ratio))  # fmt: skip
+add(
+    "numerics.special.minus_log1p",
+    between(-1e-15),
+    ratios,
+    checked=False,
+    call=lambda u, ratio: special.minus_log1p(u, ratio),
+)
 add(
     "numerics.special.stirling_rest",
     non_negative,
@@ -407,16 +434,25 @@ quantiles = {"a": reals(0.5, 1e9), "b": reals(0.5, 1e9), "tail": reals(1e-12, 0.
 add("numerics.special.beta_quantile", probability, **quantiles, checked=False)
 add("numerics.special.beta_upper_quantile", probability, **quantiles, checked=False)
 
-# -------------------------------------------------------------------------------------------- Dirichlet mechanism
+# --- Dirichlet mechanism --------------------------------------------------------------
 
 ks = reals(1e-3, 1e6)
 draws = st.fixed_dictionaries(
     {"p": vectors(), "k": real(1e-3, 1e9), "size": size, "rng": rng}
 )
 add("dirichlet.mechanism.dirichlet_mechanism", probability, draws)
-add("dirichlet.private_matrix.privatize", sums_to_one, P=vectors(3), epsilon=real(1.0, 50.0), delta=real(1e-3, 0.5),
-    support=st.just(True), eta=real(0.05, 0.3), records=real(100, 1e6), rng=st.one_of(rng, st.integers(0, 99)),
-    call=lambda **arguments: dirichlet.privatize(**arguments).value)  # fmt: skip
+add(
+    "dirichlet.private_matrix.privatize",
+    sums_to_one,
+    P=vectors(3),
+    epsilon=real(1.0, 50.0),
+    delta=real(1e-3, 0.5),
+    support=st.just(True),
+    eta=real(0.05, 0.3),
+    records=real(100, 1e6),
+    rng=st.one_of(rng, st.integers(0, 99)),
+    call=lambda **arguments: dirichlet.privatize(**arguments).value,
+)
 
 
 @st.composite
@@ -451,8 +487,15 @@ def leaving(draw: Any) -> dict[str, Any]:
 
 add("dirichlet.theorem1.theorem1_vector_epsilon", non_negative, theorem())
 add("dirichlet.theorem1.theorem1_delta_bounds", ordered(probability), leaving())
-add("dirichlet.theorem1.best_epsilon_bound", non_negative, delta=reals(1e-6, 0.9), k=real(1.0, 1e4),
-    shift=st.just(0.01), eta=st.just(0.07), n=st.integers(2, 6))  # fmt: skip
+add(
+    "dirichlet.theorem1.best_epsilon_bound",
+    non_negative,
+    delta=reals(1e-6, 0.9),
+    k=real(1.0, 1e4),
+    shift=st.just(0.01),
+    eta=st.just(0.07),
+    n=st.integers(2, 6),
+)
 add(
     "dirichlet.theorem1.extreme_points",
     sums_to_one,
@@ -467,8 +510,16 @@ add(
     k=real(1e-3, 1e3),
     gamma=real(1e-20, 0.1),
 )
-add("dirichlet.theorem1.delta_monte_carlo", probability, p=vectors(4), k=real(1e-3, 1e6), gamma=real(1e-9, 0.999),
-    draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])), rng=rng, protected=maybe(st.integers(1, 4)))  # fmt: skip
+add(
+    "dirichlet.theorem1.delta_monte_carlo",
+    probability,
+    p=vectors(4),
+    k=real(1e-3, 1e6),
+    gamma=real(1e-9, 0.999),
+    draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])),
+    rng=rng,
+    protected=maybe(st.integers(1, 4)),
+)
 add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
 sizes = {"categories": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
 add("dirichlet.accuracy.expected_kl_bound", between(-1e-9), **sizes)
@@ -492,10 +543,15 @@ add(
     N=reals(20, 1e6),
     k=ks,
 )
-add("dirichlet.accuracy.monte_carlo_error", non_negative, delta=real(1e-9, 0.999), draws=st.integers(1, 10**6),
-    vertices=st.integers(1, 9))  # fmt: skip
+add(
+    "dirichlet.accuracy.monte_carlo_error",
+    non_negative,
+    delta=real(1e-9, 0.999),
+    draws=st.integers(1, 10**6),
+    vertices=st.integers(1, 9),
+)
 
-# ------------------------------------------------------------------------------------------------------- accounting
+# --- accounting -----------------------------------------------------------------------
 
 
 @st.composite
@@ -571,7 +627,7 @@ groups = borders(
 )
 add("accounting.composition.compose", non_negative, groups, call=composed)
 
-# ------------------------------------------------------------------------------------------- data-driven chains
+# --- data-driven chains ---------------------------------------------------------------
 
 add("dirichlet.from_counts.rows", non_negative, counts=count_vectors(rows=2))
 several = count_vectors(rows=2).map(
@@ -604,7 +660,7 @@ add(
     alpha=real(1e-3, 1e3),
 )
 
-# ------------------------------------------------------------------------------------------------- Markov chains
+# --- Markov chains --------------------------------------------------------------------
 
 square_counts = count_vectors(rows=3).map(
     lambda c: np.pad(c, ((0, 0), (0, 3)))[:, :3] + np.eye(3)
@@ -630,27 +686,54 @@ add("markov.sparse.closed_class", non_negative, name=text, chain=crs, checked=Fa
 add("markov.sparse.stationary", sums_to_one, P=crs, checked=False)
 three = {"N": reals(3, 1e6).filter(lambda N: np.ndim(N) == 0), "k": real(1e-2, 1e6)}
 add("dirichlet.stationary_bounds.mean_kl_bound", between(-1e-9), pi=vectors(3), **three)
-add("dirichlet.stationary_bounds.stationary_bound", non_negative,
-    P=st.integers(0, 99).map(lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)), **three)  # fmt: skip
+add(
+    "dirichlet.stationary_bounds.stationary_bound",
+    non_negative,
+    P=st.integers(0, 99).map(
+        lambda seed: np.random.default_rng(seed).dirichlet(np.ones(3), 3)
+    ),
+    **three,
+)
 add(
     "dirichlet.stationary_bounds.ergodicity_bound", non_negative, pi=vectors(3), **three
 )
-add("dirichlet.stationary_bounds.matrix_dirichlet_bound", non_negative, norm=reals(0.0, 100.0), n=st.integers(2, 40),
-    k=real(1e-2, 1e6), eta=st.just(0.1), eta_bar=real(1e-3, 0.39), protected=st.integers(2, 6))  # fmt: skip
+add(
+    "dirichlet.stationary_bounds.matrix_dirichlet_bound",
+    non_negative,
+    norm=reals(0.0, 100.0),
+    n=st.integers(2, 40),
+    k=real(1e-2, 1e6),
+    eta=st.just(0.1),
+    eta_bar=real(1e-3, 0.39),
+    protected=st.integers(2, 6),
+)
 
-# --------------------------------------------------------------------------------------------------------- simplex
+# --- simplex --------------------------------------------------------------------------
 
 points = st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4).map(np.array)
 masks = st.lists(st.booleans(), min_size=3, max_size=3).map(
     lambda x: np.array([True, *x])
 )
-add("numerics.simplex.project_to_simplex", finite, x=points, total=real(0.5, 9.0), lower=real(0.0, 0.1),
-    support=maybe(masks))  # fmt: skip
-add("numerics.simplex.project_to_bordered_simplex", probability, x=points, eta=real(1e-3, 0.2),
-    eta_bar=real(1e-3, 0.25), protected=st.just(np.array([True, True, True, False])), support=st.none())  # fmt: skip
+add(
+    "numerics.simplex.project_to_simplex",
+    finite,
+    x=points,
+    total=real(0.5, 9.0),
+    lower=real(0.0, 0.1),
+    support=maybe(masks),
+)
+add(
+    "numerics.simplex.project_to_bordered_simplex",
+    probability,
+    x=points,
+    eta=real(1e-3, 0.2),
+    eta_bar=real(1e-3, 0.25),
+    protected=st.just(np.array([True, True, True, False])),
+    support=st.none(),
+)
 add("numerics.simplex.protected_entries", anything, matrix=vectors(5, positive=True))
 
-# --------------------------------------------------------------------------------- matrix Dirichlet, its baselines
+# --- matrix Dirichlet, its baselines --------------------------------------------------
 
 
 @st.composite
@@ -691,10 +774,17 @@ for scale, most_rows in (("gaussian_scale", 3), ("laplace_scale", 1)):
         b=real(1e-3, 1.0),
         rows=st.integers(1, most_rows),
     )
-add("dirichlet.private_matrix.noisy_matrix", finite, P=vectors(4, rows=3), scale=real(1e-6, 1e6),
-    noise=st.sampled_from(["laplace", "gaussian"]), size=size, rng=rng)  # fmt: skip
+add(
+    "dirichlet.private_matrix.noisy_matrix",
+    finite,
+    P=vectors(4, rows=3),
+    scale=real(1e-6, 1e6),
+    noise=st.sampled_from(["laplace", "gaussian"]),
+    size=size,
+    rng=rng,
+)
 
-# ------------------------------------------------------------------------------------------- decision processes
+# --- decision processes ---------------------------------------------------------------
 
 models = st.builds(
     lambda states, actions, seed, horizon: mdp.random_mdp(
@@ -721,7 +811,8 @@ def around(draw: Any, name: str) -> dict[str, Any]:
 
 
 def value(result: Any) -> None:
-    """Check values of rewards in [0, 1] over at most five stages, or discounted by 0.9."""
+    """Check values of rewards in [0, 1] over at most five stages, or discounted by
+    0.9."""
     between(-1e-6, 10.0 + 1e-6)(result)
 
 
@@ -733,8 +824,15 @@ add(
 )
 add("mdp.planning.synthesize", finite, mdp=models)
 add("mdp.planning.evaluate", value, planned)
-add("mdp.private_model.perturb", probability, mdp=models, k=real(1e-2, 1e6), rng=rng, size=size,
-    call=lambda **kw: mdp.perturb(**kw).transitions)  # fmt: skip
+add(
+    "mdp.private_model.perturb",
+    probability,
+    mdp=models,
+    k=real(1e-2, 1e6),
+    rng=rng,
+    size=size,
+    call=lambda **kw: mdp.perturb(**kw).transitions,
+)
 noises = {
     "scale": real(1e-3, 10.0),
     "rng": rng,
@@ -749,8 +847,12 @@ def anywhere(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 noised_model = st.fixed_dictionaries({"mdp": models, **noises}).map(anywhere)
-add("mdp.private_model.perturb_with_noise", probability, noised_model,
-    call=lambda **kw: mdp.perturb_with_noise(**kw).transitions)  # fmt: skip
+add(
+    "mdp.private_model.perturb_with_noise",
+    probability,
+    noised_model,
+    call=lambda **kw: mdp.perturb_with_noise(**kw).transitions,
+)
 secret = {
     "mdp": models.filter(lambda model: len(model.rewards) > 1),
     "epsilon": real(20.0, 60.0),
@@ -762,9 +864,14 @@ secret = {
 kinds = st.sampled_from(
     [{}, {"mechanism": "laplace"}, {"mechanism": "dirichlet", "eta": 0.1}]
 )
-add("mdp.private_model.privatize", probability,
-    st.tuples(st.fixed_dictionaries(secret).map(anywhere), kinds).map(lambda x: x[0] | x[1]),
-    call=lambda **kw: spending(mdp.privatize, **kw).transitions)  # fmt: skip
+add(
+    "mdp.private_model.privatize",
+    probability,
+    st.tuples(st.fixed_dictionaries(secret).map(anywhere), kinds).map(
+        lambda x: x[0] | x[1]
+    ),
+    call=lambda **kw: spending(mdp.privatize, **kw).transitions,
+)
 add("mdp.bounds.value_bounds", ordered(value), around("private"))
 add("mdp.bounds.cost_of_privacy", value, around("private"))
 discounted = models.filter(lambda model: model.horizon is None)
@@ -774,13 +881,26 @@ add(
     mdp=discounted,
     tolerance=real(1e-9, 1.0),
 )
-add("mdp.model.random_mdp", anything, states=st.integers(1, 5), actions=st.integers(1, 4), rng=rng,
-    horizon=maybe(st.integers(1, 9)), discount=st.floats(0, 0.999))  # fmt: skip
+add(
+    "mdp.model.random_mdp",
+    anything,
+    states=st.integers(1, 5),
+    actions=st.integers(1, 4),
+    rng=rng,
+    horizon=maybe(st.integers(1, 9)),
+    discount=st.floats(0, 0.999),
+)
 add("mdp.model.startup_mdp", anything)
-add("mdp.concentration.concentration_radius", probability, k=real(1e-3, 300.0), beta=real(1e-9, 0.99),
-    n=st.integers(1, 50), kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]))  # fmt: skip
+add(
+    "mdp.concentration.concentration_radius",
+    probability,
+    k=real(1e-3, 300.0),
+    beta=real(1e-9, 0.99),
+    n=st.integers(1, 50),
+    kind=st.sampled_from(["paper", "union", "union", "paper", "exact"]),
+)
 
-# ------------------------------------------------------------------------------------------------- histograms
+# --- histograms -----------------------------------------------------------------------
 
 
 @st.composite
@@ -831,8 +951,12 @@ warmths = reals(1e-3, 1e6)
 add(
     "boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]})
 )
-add("boltzmann.space.weight_matrix", finite, histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
-    checked=False)  # fmt: skip
+add(
+    "boltzmann.space.weight_matrix",
+    finite,
+    histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
+    checked=False,
+)
 add("boltzmann.space.temperature", non_negative, t=warmth)
 add(
     "boltzmann.space.size",
@@ -846,8 +970,11 @@ add(
     total=st.integers(0, 6),
     bins=st.integers(1, 4),
 )
-add("boltzmann.space.configuration_index", non_negative,
-    histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}))  # fmt: skip
+add(
+    "boltzmann.space.configuration_index",
+    non_negative,
+    histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
+)
 moves = histograms().map(
     lambda d: {
         "z": d["x"],
@@ -898,9 +1025,14 @@ asked_for = {
     "rng": rng,
     "mechanism": st.sampled_from(["boltzmann", "laplace"]),
 }
-add("boltzmann.private_histogram.privatize", non_negative,
-    st.tuples(counted_bins, st.fixed_dictionaries(asked_for)).map(lambda x: x[0] | x[1]),
-    call=lambda **kw: spending(boltzmann_.privatize, **kw))  # fmt: skip
+add(
+    "boltzmann.private_histogram.privatize",
+    non_negative,
+    st.tuples(counted_bins, st.fixed_dictionaries(asked_for)).map(
+        lambda x: x[0] | x[1]
+    ),
+    call=lambda **kw: spending(boltzmann_.privatize, **kw),
+)
 add("boltzmann.epsilon.exact_epsilon_limit", non_negative, spaces(t=warmth))
 small = {"total": st.integers(1, 6), "bins": st.integers(2, 4), "t": warmth}
 add(
@@ -944,7 +1076,7 @@ add(
     rng=rng,
 )
 
-# ----------------------------------------------------------------------------------------------------------- words
+# --- words ----------------------------------------------------------------------------
 
 RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])
 on_alphabet = st.lists(st.integers(0, 2), min_size=1, max_size=5).map(
@@ -984,7 +1116,8 @@ counted = st.lists(
 def with_counts(
     strategy: st.SearchStrategy[dict], *left: str, **more: st.SearchStrategy
 ) -> st.SearchStrategy[dict]:
-    """Return the arguments with counts, less those named, and what else is asked for."""
+    """Return the arguments with counts, less those named, and what else is asked
+    for."""
     return st.tuples(counted, strategy, st.fixed_dictionaries(more)).map(
         lambda x: {
             "counts": x[0],
@@ -1080,17 +1213,27 @@ spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(
 )
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
 bounded = spent.map(lambda x: {name: x[name] for name in x if name != "mechanism"})
-add("words.exact_epsilon.word_epsilon_bounds", between(0, 60), bounded,
-    call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()))  # fmt: skip
+add(
+    "words.exact_epsilon.word_epsilon_bounds",
+    between(0, 60),
+    bounded,
+    call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()),
+)
 add(
     "words.space.word_space", anything, spaces_of_words, checked=False
 )  # text is an alphabet
 
-add("words.distances.least_expected_error", between(0, 12), n=st.integers(1, 12), m=st.integers(2, 30),
-    epsilon=real(0.0, 30.0), b=st.integers(1, 3))  # fmt: skip
+add(
+    "words.distances.least_expected_error",
+    between(0, 12),
+    n=st.integers(1, 12),
+    m=st.integers(2, 30),
+    epsilon=real(0.0, 30.0),
+    b=st.integers(1, 3),
+)
 
 
-# ---------------------------------------------------------------------------------------------------------- audit
+# --- audit ----------------------------------------------------------------------------
 
 
 @st.composite
@@ -1106,7 +1249,7 @@ both_hits = st.tuples(hits("hits_p", "hits_q"), epsilons).map(
     lambda x: {**x[0], "epsilon": x[1]}
 )
 add("accounting.audit.delta_bounds", ordered(between(high=1)), both_hits)
-# -------------------------------------------------------------------------------------------------------- releases
+# --- releases -------------------------------------------------------------------------
 
 noises = st.builds(release_.Noise, st.floats(0.2, 50.0), st.just(1.0))
 wanted = {"epsilon": real(1e-3, 100.0), "delta": real(1e-12, 0.5)}
@@ -1181,12 +1324,31 @@ add(
     checked=False,
 )
 nine = st.lists(st.integers(-50, 500), min_size=9, max_size=9).map(np.array)
-add("release.estimate.estimate_chain", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
-    call=lambda **of: release_.estimate_chain(**of).probabilities, checked=False)  # fmt: skip
-add("release.estimate.clear_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
-    checked=False)  # fmt: skip
-add("release.estimate.weak_rows", anything, support=st.just(release_.all_pairs(ABC)), noisy=nine, noise=noises,
-    checked=False)  # fmt: skip
+add(
+    "release.estimate.estimate_chain",
+    anything,
+    support=st.just(release_.all_pairs(ABC)),
+    noisy=nine,
+    noise=noises,
+    call=lambda **of: release_.estimate_chain(**of).probabilities,
+    checked=False,
+)
+add(
+    "release.estimate.clear_rows",
+    anything,
+    support=st.just(release_.all_pairs(ABC)),
+    noisy=nine,
+    noise=noises,
+    checked=False,
+)
+add(
+    "release.estimate.weak_rows",
+    anything,
+    support=st.just(release_.all_pairs(ABC)),
+    noisy=nine,
+    noise=noises,
+    checked=False,
+)
 add(
     "release.estimate.row_sums",
     anything,
@@ -1194,9 +1356,18 @@ add(
     support=st.just(release_.all_pairs(ABC)),
     checked=False,
 )
-add("release.chain.release_chain", non_negative, slow=True, trips=tabled, **wanted,
-    support=st.one_of(supports, chosen), unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")), rng=seeds,
-    call=published, trusted=("trips", "unit"))  # fmt: skip
+add(
+    "release.chain.release_chain",
+    non_negative,
+    slow=True,
+    trips=tabled,
+    **wanted,
+    support=st.one_of(supports, chosen),
+    unit=st.builds(release_.Unit, st.integers(1, 9), st.just("who")),
+    rng=seeds,
+    call=published,
+    trusted=("trips", "unit"),
+)
 add(
     "release.noise.laplace_noise",
     anything,
@@ -1219,11 +1390,25 @@ add(
     threshold=st.integers(10, 99),
     checked=False,
 )
-add("release.intervals.intervals", anything, chain=made, of=st.sampled_from(["counts", "probabilities"]), level=share,
-    target=st.sampled_from(["table", "process"]), trusted=("chain",))  # fmt: skip
-add("release.planning.plan", anything, states=st.integers(1, 99), events=st.integers(1, 10**6),
-    epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2), delta=wanted["delta"], persons=st.integers(1, 99),
-    limits=st.lists(st.integers(1, 9), max_size=2))  # fmt: skip
+add(
+    "release.intervals.intervals",
+    anything,
+    chain=made,
+    of=st.sampled_from(["counts", "probabilities"]),
+    level=share,
+    target=st.sampled_from(["table", "process"]),
+    trusted=("chain",),
+)
+add(
+    "release.planning.plan",
+    anything,
+    states=st.integers(1, 99),
+    events=st.integers(1, 10**6),
+    epsilons=st.lists(real(0.1, 9.0), min_size=1, max_size=2),
+    delta=wanted["delta"],
+    persons=st.integers(1, 99),
+    limits=st.lists(st.integers(1, 9), max_size=2),
+)
 labelled = st.one_of(st.permutations(ABC), st.permutations([3, 1, 2]))
 add("release.labels.distinct_labels", anything, name=text, labels=labelled)
 add(
@@ -1235,7 +1420,7 @@ add(
     "release.times.seconds", anything, max_gap=st.sampled_from(["30min", "2h", "1.5 d"])
 )
 
-# ------------------------------------------------------------------------------------------------- data, figures
+# --- data, figures --------------------------------------------------------------------
 
 
 @st.composite

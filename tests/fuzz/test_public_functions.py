@@ -1,8 +1,9 @@
 """Every public function with valid arguments, and with one of them replaced by junk.
 
-`make fuzz` runs 10,000 cases of each: 5,000 draws of valid arguments, each once more with one of them spoilt. Where
-nothing is spoilt (kernels that trust their caller: checked=False in the registry) there are 10,000 draws, and as many
-as there are where the arguments have fewer values.
+`make fuzz` runs 10,000 cases of each: 5,000 draws of valid arguments, each once more
+with one of them spoilt. Where nothing is spoilt (kernels that trust their caller:
+checked=False in the registry) there are 10,000 draws, and as many as there are where
+the arguments have fewer values.
 """
 
 import importlib
@@ -65,7 +66,9 @@ def among_objects(x: np.ndarray, first: Any) -> Any:
     return objects[()]
 
 
-NO_NUMBERS = {  # what a conversion would take, made of valid numbers; tests/test_checks.py tries every kind
+# what a conversion would take, made of valid numbers; tests/test_checks.py tries every
+# kind
+NO_NUMBERS = {
     "text": lambda x: x.astype(str)[()],
     "complex numbers": lambda x: x.astype(complex)[()],
     "a masked array": lambda x: np.ma.masked_array(
@@ -96,7 +99,8 @@ def module_of(name: str) -> ModuleType:
 
 
 def public() -> list[str]:
-    """Return module.name of every public function and class of the package, records aside."""
+    """Return module.name of every public function and class of the package, records
+    aside."""
     names = []
     walks = (
         pkgutil.walk_packages(house.__path__, f"{house.__name__}.") for house in HOUSES
@@ -130,12 +134,14 @@ def test_no_entry_has_outlived_its_function():
         if not any(fnmatch(name, pattern) for name in public())
     ]
     assert not stale, (
-        f"no function is named so, take them out of tests/fuzz/registry.py: {', '.join(stale)}"
+        "no function is named so, take them out of tests/fuzz/registry.py: "
+        f"{', '.join(stale)}"
     )
 
 
 def spoiled(value: Any) -> st.SearchStrategy[Any]:
-    """Return junk to put in the place of a valid argument: unrelated, or the same with a fault."""
+    """Return junk to put in the place of a valid argument: unrelated, or the same with
+    a fault."""
     options = [st.sampled_from(JUNK)]
     if isinstance(value, float) or (
         isinstance(value, np.ndarray) and value.dtype.kind == "f"
@@ -175,7 +181,8 @@ def changed(array: np.ndarray, place: int, entry: float) -> np.ndarray:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a valid argument is a number, or an array or a list of at least one."""
+    """Return whether a valid argument is a number, or an array or a list of at least
+    one."""
     if isinstance(value, bool | str | bytes) or not isinstance(
         value, int | float | np.number | np.ndarray | list
     ):
@@ -229,7 +236,9 @@ OPTIONAL: dict[
     "release.planning.plan": {"pairs": 3},
 }
 
-NO_NUMERIC = {  # whose annotation holds a number, and which are booleans, labels, or the matter of a test of their own
+# whose annotation holds a number, and which are booleans, labels, or the matter of a
+# test of their own
+NO_NUMERIC = {
     "boltzmann.private_histogram.privatize": {
         "weights",
         "steps",
@@ -266,13 +275,18 @@ WELCOME = {  # what is no real number, and yet means something
         )
     ),
     *((name, place, kind) for name, place in LABELLED.items() for kind in NO_NUMBERS),
-    *((f"checks.{name}", end, kind) for name in ("real", "scalar", "integer", "integers") for end in ("low", "high")
-      for kind in NO_NUMBERS),
-}  # fmt: skip
+    *(
+        (f"checks.{name}", end, kind)
+        for name in ("real", "scalar", "integer", "integers")
+        for end in ("low", "high")
+        for kind in NO_NUMBERS
+    ),
+}
 
 
 def numeric_arguments(function: Callable[..., Any]) -> set[str]:
-    """Return the arguments of a function that may be a number or an array of numbers, by their annotations."""
+    """Return the arguments of a function that may be a number or an array of numbers,
+    by their annotations."""
     parameters = inspect.signature(function).parameters.values()
     return {
         p.name
@@ -289,14 +303,21 @@ def numeric_arguments(function: Callable[..., Any]) -> set[str]:
 def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
     name: str,
 ) -> None:
-    """Text, complex and masked: each in each argument, so that none is converted without a check."""
+    """Text, complex and masked: each in each argument, so that none is converted
+    without a check."""
     entry = ENTRIES[name]
     tried = set()
     module, function = name.rsplit(".", 1)
     original = getattr(module_of(module), function)
 
-    @settings(max_examples=200 if LONG else 20, deadline=None, database=None, derandomize=True,
-              phases=(Phase.generate,), suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=200 if LONG else 20,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
     @given(entry.arguments.map(lambda arguments: arguments | OPTIONAL.get(name, {})))
     def run(arguments: dict[str, Any]) -> None:
         for place in (place for place, value in arguments.items() if is_number(value)):
@@ -308,7 +329,8 @@ def test_every_numeric_argument_refuses_every_kind_that_is_no_real_number(
                     np.asarray(arguments[place]).astype(exact(arguments[place]))
                 )
                 if junk is None or (name, place, kind) in WELCOME:
-                    continue  # of one number nothing is left but None, which an argument may take
+                    # of one number nothing is left but None, which an argument may take
+                    continue
                 with pytest.raises((ValueError, TypeError)):
                     (entry.call or original)(**{**arguments, place: junk})
                     pytest.fail(f"{name} takes {kind} for {place}: {junk!r:.200}")

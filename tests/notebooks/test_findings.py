@@ -190,7 +190,10 @@ def test_each_row_belongs_to_a_heading_of_its_notebook(row: Any) -> None:
 
 
 def test_the_words_of_a_sentence_that_compares_and_how_it_is_read() -> None:
-    text = "Use $\\epsilon$. It is **smaller** than `b` ([proved](../figures/REPORT.md#a.b)). See."
+    text = (
+        "Use $\\epsilon$. It is **smaller** than `b` "
+        "([proved](../figures/REPORT.md#a.b)). See."
+    )
     assert list(paragraphs(text)) == [
         ["Use ε.", "It is smaller than b ⟦proved|a.b⟧.", "See."]
     ]

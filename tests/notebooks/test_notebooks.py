@@ -1,4 +1,5 @@
-"""The notebooks themselves: clean as committed, run top to bottom, the same numbers again, nothing written unasked."""
+"""The notebooks themselves: clean as committed, run top to bottom, the same numbers
+again, nothing written unasked."""
 
 import json
 import os
@@ -31,7 +32,8 @@ SAMPLED = [
 """The notebooks with a sampled ledger row: the others record exact values alone."""
 
 STEPPED = {"gohari2020.fig1.trend"}
-"""Sampled rows whose value takes few levels: a rank correlation may be the same with another seed."""
+"""Sampled rows whose value takes few levels: a rank correlation may be the same with
+another seed."""
 
 OF_THE_SIZE = {"benvenuti2026.fig4.err"}
 """Exact rows that are a function of a sample size, which the quick runs reduce."""
@@ -52,7 +54,8 @@ def codes(name: str) -> list[nbformat.NotebookNode]:
 
 
 def quick(name: str, **more: object) -> list[tuple[str, str]]:
-    """Return the parameters of a quick run, and others, as written on the command line."""
+    """Return the parameters of a quick run, and others, as written on the command
+    line."""
     small = {
         p.name: quick_value(p)
         for p in load(name).parameters.values()
@@ -83,7 +86,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 VERSION = re.compile(r',\n *"version": "3\.[\d.]+"(?=\n)')
-"""The version of Python, which JupyterLab adds when it saves a notebook that somebody has only opened."""
+"""The version of Python, which JupyterLab adds when it saves a notebook that somebody
+has only opened."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -93,9 +97,9 @@ def test_committed_notebooks_are_clean(name: str) -> None:
     notebook = read(name)
     text = VERSION.sub("", text)
     assert text == notebooks.written(read(name)), (
-        f"`git checkout {path.relative_to(paths.root())}` undoes what JupyterLab has saved; "
-        "an edited notebook is written as it is committed by `make notebooks`, "
-        f"or by `dpsim run {name}` and `python -m tools.notebooks {name}`"
+        f"`git checkout {path.relative_to(paths.root())}` undoes what JupyterLab has "
+        "saved; an edited notebook is written as it is committed by `make "
+        f"notebooks`, or by `dpsim run {name}` and `python -m tools.notebooks {name}`"
     )
     assert path.stat().st_size < 1_000_000
     assert set(notebook.metadata) == {"kernelspec", "language_info"}

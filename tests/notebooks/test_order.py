@@ -154,7 +154,8 @@ INNER = (
 
 
 def names_assigned(node: ast.AST) -> set[str]:
-    """Return the names that code assigns, except for those of its functions and comprehensions."""
+    """Return the names that code assigns, except for those of its functions and
+    comprehensions."""
     found = (
         {node.id}
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
@@ -168,7 +169,8 @@ def names_assigned(node: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_and_its_caption_have_the_same_number(name: str) -> None:
-    """fig3_map is Figure 3, of the paper or of a page without one, and figa3_map is Figure A3."""
+    """fig3_map is Figure 3, of the paper or of a page without one, and figa3_map is
+    Figure A3."""
     notebook = nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)
     wrong = []
     for figure in notebook_pages.figures(name, notebook, paths.figures() / name):

@@ -14,17 +14,21 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "data_driven_markov": {"2,933,898": "the paper's number of trips"},
     "mdp_policy_synthesis": {"3.5": "the gigahertz of the paper's computer"},
 }
-"""Numbers in the prose of a notebook that no cell shows: notebook, then number, then the reason."""
+"""Numbers in the prose of a notebook that no cell shows: notebook, then number, then
+the reason."""
 
 NUMBER = re.compile(
-    r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)"
+    r"(?<![\w.,/-])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
+    r"(?:[eE][-+]?\d+| *\\?%)?(?![\w/]|[.,]\d)"
 )
-"""A number in a text, with its thousands, its power of ten or its per cent; none inside a word or a name."""
+"""A number in a text, with its thousands, its power of ten or its per cent; none inside
+a word or a name."""
 
 NO_RESULT = re.compile(
     r"`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]+>"
-    r"|\b(?:Theorems?|Corollary|Lemma|Section|Definition|Assumption|Algorithm|Proposition|Remark|Appendix|Tables?|Figures?|"
-    r"arXiv:?|doi:?|equations?|exercise|part|page|issue)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
+    r"|\b(?:Theorem|Corollary|Lemma|Section|Definition|Assumption|Algorithm|"
+    r"Proposition|Remark|Appendix|Table|Figure|arXiv:?|doi:?|equation|exercise|part|"
+    r"page|issue)s?\W+A?[\d.]+[a-z]?(?:(?:, | and | to |-)A?[\d.]+[a-z]?)*",
     re.IGNORECASE,
 )
 """What holds digits and no result: code, addresses, names of places in a paper."""
@@ -34,7 +38,8 @@ CALCULATION = re.compile(
     r"\$\$.*?\$\$|\$[^$]*\$|<details>.*?</details>|^ {0,3}>.*?$",
     re.DOTALL | re.MULTILINE,
 )
-"""Formulas, folded solutions and proofs in a quotation: their numbers are mathematics or a calculation by hand."""
+"""Formulas, folded solutions and proofs in a quotation: their numbers are mathematics
+or a calculation by hand."""
 
 
 def cells(name: str) -> list[nbformat.NotebookNode]:
@@ -42,7 +47,8 @@ def cells(name: str) -> list[nbformat.NotebookNode]:
 
 
 def numbers_in(text: str) -> Iterator[tuple[str, float, float]]:
-    """Yield each number of a text: as written, its value, and half a unit of its last digit."""
+    """Yield each number of a text: as written, its value, and half a unit of its last
+    digit."""
     for found in NUMBER.finditer(NO_RESULT.sub(" ", text).replace("{,}", ",")):
         written = found.group().replace("−", "-")
         mantissa = re.match(r"-?[\d,]+(?:\.(\d+))?", written)
@@ -59,7 +65,8 @@ def numbers_in(text: str) -> Iterator[tuple[str, float, float]]:
 
 
 def results_in(text: str) -> Iterator[tuple[str, float, float]]:
-    """Yield the numbers of a text that may be results: no whole number below 100, no year, none of one digit."""
+    """Yield the numbers of a text that may be results: no whole number below 100, no
+    year, none of one digit."""
     for written, value, half in numbers_in(text):
         small = abs(value) < 100 or re.fullmatch(r"19\d\d|20\d\d|2100", written)
         plain = small and re.fullmatch(r"-?[\d,]+", written)
@@ -68,7 +75,8 @@ def results_in(text: str) -> Iterator[tuple[str, float, float]]:
 
 
 def shown(name: str) -> np.ndarray:
-    """Return every number that a parameter, an output or the ledger shows, sorted, without signs."""
+    """Return every number that a parameter, an output or the ledger shows, sorted,
+    without signs."""
     texts = []
     for cell in cells(name):
         if "parameters" in cell.metadata.get("tags", []):
@@ -100,7 +108,8 @@ def shown(name: str) -> np.ndarray:
 
 
 def without_evidence(text: str, held: np.ndarray) -> list[str]:
-    """Return the numbers of a text that round from none of those held, as they stand or as a share of one."""
+    """Return the numbers of a text that round from none of those held, as they stand or
+    as a share of one."""
     missing = []
     for written, value, half in results_in(text):
         for scale in (1.0, 100.0) if "%" in written else (1.0,):
@@ -158,7 +167,10 @@ def test_a_sentence_of_the_ledger_types_no_number_of_ours(row: Any) -> None:
 
 
 def test_what_is_a_result_in_a_text_and_what_is_evidence() -> None:
-    text = "In 2026, Theorem 5.12 and `0.77` give 12.7 letters, 34 %, 2,931,688 trips and $1.4e-16$; 45 zones, 0.5."
+    text = (
+        "In 2026, Theorem 5.12 and `0.77` give 12.7 letters, 34 %, 2,931,688 trips "
+        "and $1.4e-16$; 45 zones, 0.5."
+    )
     assert [written for written, _, _ in results_in(text)] == [
         "12.7",
         "34 %",

@@ -84,7 +84,8 @@ def test_grids_that_make_no_sense_are_refused(
 NUMBERS = """\
 import json, pathlib
 
-pathlib.Path(output, "numbers.json").write_text(json.dumps({"k": 12 * scale, "mean": 0.5}))
+numbers = json.dumps({"k": 12 * scale, "mean": 0.5})
+pathlib.Path(output, "numbers.json").write_text(numbers)
 """
 
 
@@ -94,7 +95,7 @@ def table(toy: Path) -> pd.DataFrame:
 
 
 @pytest.mark.full
-def test_a_sweep_that_is_interrupted_goes_on_and_gives_one_row_for_each_point_and_number(
+def test_an_interrupted_sweep_goes_on_with_a_row_for_each_point_and_number(
     toy: Path,
 ) -> None:
     notebook(toy / "notebooks" / "quick.ipynb", BODY, NUMBERS, WAITING)

@@ -1,4 +1,5 @@
-"""What runs a notebook again: its code, its data, the mathematics behind it and their libraries; nothing else."""
+"""What runs a notebook again: its code, its data, the mathematics behind it and their
+libraries; nothing else."""
 
 import ast
 import importlib.metadata
@@ -27,7 +28,8 @@ def key(name: str = "quick", **values: object) -> str:
 
 @pytest.fixture
 def house(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a copy of the package whose sources the key reads instead of those that run."""
+    """Return a copy of the package whose sources the key reads instead of those that
+    run."""
     copy = toy / "dpsim"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(keys, "__file__", str(copy / "runner" / "keys.py"))
@@ -90,21 +92,60 @@ STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
 EDITS: dict[str, tuple[bool, Edit]] = {
     **{name: (True, written("\n", f"dpsim/{name}")) for name in COMPUTES},
     **{name: (False, written("\n", f"dpsim/{name}")) for name in STARTS},
-    "what python and numba compile": (False, written("x", *(f"dpsim/dirichlet/__pycache__/{x}" for x in COMPILED))),
-    "site and tools": (False, written("x", "tools/site/a.py", "tests/a.py", "build/site/a.py")),
-    "prose": (False, recut(lambda cells: cells.insert(0, nbformat.v4.new_markdown_cell("A title.")))),
-    "folding": (False, recut(lambda cells: cells[-1].metadata.update(tags=["hide-input"]))),
+    "what python and numba compile": (
+        False,
+        written("x", *(f"dpsim/dirichlet/__pycache__/{x}" for x in COMPILED)),
+    ),
+    "site and tools": (
+        False,
+        written("x", "tools/site/a.py", "tests/a.py", "build/site/a.py"),
+    ),
+    "prose": (
+        False,
+        recut(lambda cells: cells.insert(0, nbformat.v4.new_markdown_cell("A title."))),
+    ),
+    "folding": (
+        False,
+        recut(lambda cells: cells[-1].metadata.update(tags=["hide-input"])),
+    ),
     "code": (True, recut(lambda cells: cells[-1].update(source=BODY + "\n# changed"))),
-    "which cell has the parameters": (True, recut(lambda cells: [cell.metadata.update(tags=tags) for cell, tags in (
-        (cells[0], []), (cells[1], ["parameters"]))])),
+    "which cell has the parameters": (
+        True,
+        recut(
+            lambda cells: [
+                cell.metadata.update(tags=tags)
+                for cell, tags in ((cells[0], []), (cells[1], ["parameters"]))
+            ]
+        ),
+    ),
     "a new table": (True, written("b\n", "data/new.csv")),
     "prose about the data, and what others may test against": (
-        False, written("# Tables\n", "data/README.md", "data/LEDGER.md", "data/known_answers.csv")),
-    "sums of tables that are in the key themselves": (False, written("1  a.csv\n", "data/checksums.txt")),
-    "python": (True, lambda _, patch: patch.setattr(sys, "version", sys.version.replace("3.", "3.9", 1))),
-    **{name: (True, installed(name)) for name in ("numpy", "dp_accounting", "ibis_framework")},
-    "test tools, extras": (False, installed("pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate")),
-}  # fmt: skip
+        False,
+        written(
+            "# Tables\n", "data/README.md", "data/LEDGER.md", "data/known_answers.csv"
+        ),
+    ),
+    "sums of tables that are in the key themselves": (
+        False,
+        written("1  a.csv\n", "data/checksums.txt"),
+    ),
+    "python": (
+        True,
+        lambda _, patch: patch.setattr(
+            sys, "version", sys.version.replace("3.", "3.9", 1)
+        ),
+    ),
+    **{
+        name: (True, installed(name))
+        for name in ("numpy", "dp_accounting", "ibis_framework")
+    },
+    "test tools, extras": (
+        False,
+        installed(
+            "pytest", "ruff", "dask", "distributed", "pyspark", "sphinx", "rocrate"
+        ),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -137,7 +178,8 @@ FILES = {
     "months": "months/2025/01/part.csv",
     "official": "build/data/month.csv",
 }
-"""What a parameter says, and a file that is read then: itself, one below a folder, one that was fetched."""
+"""What a parameter says, and a file that is read then: itself, one below a folder, one
+that was fetched."""
 
 
 @pytest.mark.parametrize("said", FILES)
@@ -262,7 +304,8 @@ def test_the_overview_follows_the_others_results_but_not_their_seconds(
 
 
 def imported(source: str) -> set[str]:
-    """Return the top-level packages that a source imports, at its head or inside a function."""
+    """Return the top-level packages that a source imports, at its head or inside a
+    function."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -273,10 +316,12 @@ def imported(source: str) -> set[str]:
 
 
 AROUND = {"filelock", "pooch", "requests", "tqdm"}
-"""What fetches a file, which is then read by its checksum, or locks one: it cannot change a number."""
+"""What fetches a file, which is then read by its checksum, or locks one: it cannot
+change a number."""
 
 CLUSTER = {"pyspark", "quantecon"}
-"""What a user may ask for in place of ours; the results are compared in tests of their own."""
+"""What a user may ask for in place of ours; the results are compared in tests of their
+own."""
 
 
 def test_the_key_holds_every_library_behind_the_notebooks() -> None:

@@ -1,4 +1,5 @@
-"""Runs as a user meets them: refusals before anything runs, whole outputs, resume, locks, nothing left behind."""
+"""Runs as a user meets them: refusals before anything runs, whole outputs, resume,
+locks, nothing left behind."""
 
 import ast
 import json
@@ -39,7 +40,8 @@ from tools.notebooks import merge_streams
 
 
 def dpsim(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed command as a user would, who need not be in the project's folder."""
+    """Run the installed command as a user would, who need not be in the project's
+    folder."""
     command = [
         sys.executable,
         "-P",
@@ -269,7 +271,10 @@ def test_parameters_are_those_that_papermill_finds(toy: Path) -> None:
 def test_a_comment_begins_after_a_text_and_ends_with_the_size_for_a_quick_run(
     toy: Path,
 ) -> None:
-    lines = "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = [9]  # of each; quick 1,2\n"
+    lines = (
+        "draws: int = 20  # number of draws; 1 to 100; quick 5\nsizes: list[int] = "
+        "[9]  # of each; quick 1,2\n"
+    )
     notebook(
         toy / "notebooks" / "quick.ipynb",
         parameters=PARAMETERS + lines + 'place: str = "é # 1"  # a word',
@@ -372,7 +377,8 @@ PLACES = [
 def test_a_file_at_the_place_of_an_output_is_refused_before_anything_runs(
     toy: Path, place: str, kind: str
 ) -> None:
-    """The run ended with an error of the system, and so did every later one, with the file beside the output."""
+    """The run ended with an error of the system, and so did every later one, with the
+    file beside the output."""
     path = toy / place
     path.parent.mkdir(parents=True, exist_ok=True)
     (toy / "elsewhere").mkdir()
@@ -398,7 +404,8 @@ assert stage == "00", stage
 
 
 def test_a_run_that_shows_somebodys_data_is_only_for_its_owner(toy: Path) -> None:
-    """The true probabilities of one's own table were in files that everybody could read."""
+    """The true probabilities of one's own table were in files that everybody could
+    read."""
     assert (
         ran(("seed", "3")).output.stat().st_mode & 0o077
         == (toy / "data").stat().st_mode & 0o077
@@ -449,7 +456,10 @@ def test_a_cell_that_raises_is_named_and_the_other_notebook_still_appears(
 OUTPUTS = """\
 import sys
 from IPython.display import HTML, display
-print("one"); display(HTML("<b>two</b>")); print("three"); print("four", file=sys.stderr)
+print("one")
+display(HTML("<b>two</b>"))
+print("three")
+print("four", file=sys.stderr)
 5
 """
 PIECES = "import time; print('one', end='', flush=True); time.sleep(0.5); print('two')"
@@ -486,7 +496,10 @@ def test_outputs_are_those_of_a_kernel_of_its_own(toy: Path) -> None:
 
 
 def test_a_process_that_dies_is_told_once_with_its_cell(toy: Path) -> None:
-    dies = "import os, pathlib\nwith open('../times', 'a') as f:\n    f.write('x')\nos.kill(os.getpid(), 9)"
+    dies = (
+        "import os, pathlib\nwith open('../times', 'a') as f:\n    "
+        "f.write('x')\nos.kill(os.getpid(), 9)"
+    )
     notebook(toy / "notebooks" / "quick.ipynb", "1 + 1", dies)
     result = dpsim("run", "quick")
     assert (
@@ -503,13 +516,17 @@ FAILURES = {
     "cell 4 raised SystemExit": "raise SystemExit",
     "cell 4 raised ValueError: "
     + "\U0001f600" * 4_000: "raise ValueError(chr(0x1F600) * 20_000)",
-    "cell 5 raised IsADirectoryError": "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()",  # at the end
+    # at the end
+    "cell 5 raised IsADirectoryError": (
+        "p = pathlib.Path(output, 'quick.ipynb'); p.unlink(); p.mkdir()"
+    ),
 }
 
 
 @pytest.mark.parametrize("said", FAILURES, ids=lambda said: said[:22])
 def test_a_cell_whose_failure_is_no_output_is_no_success(toy: Path, said: str) -> None:
-    """A magic that does not exist, or a message that cannot be sent, was a cell that had done its work."""
+    """A magic that does not exist, or a message that cannot be sent, was a cell that
+    had done its work."""
     notebook(toy / "notebooks" / "quick.ipynb", BODY, FAILURES[said], "never = 1")
     result = CliRunner().invoke(main, ["run"])
     assert (
@@ -524,7 +541,8 @@ PROGRAM = "import subprocess; subprocess.Popen(['sh', '-c', 'sleep 600; :'])"
 
 
 def waiting(toy: Path, *cells: str, **settings: Any) -> subprocess.Popen[str]:
-    """Start a run of `quick` with these cells, and return it when the last one waits."""
+    """Start a run of `quick` with these cells, and return it when the last one
+    waits."""
     notebook(toy / "notebooks" / "quick.ipynb", *cells)
     process = start("run", "quick", **settings)
     wait_for((toy / "begun-1").exists)
@@ -582,7 +600,8 @@ def test_the_line_of_progress_begins_with_the_number_of_the_cell(
 
 
 def test_a_killed_run_ends_a_cell_that_lets_no_other_thread_run(toy: Path) -> None:
-    """A thread of the notebook's own process, which would wait for the runner's end, would not get its turn."""
+    """A thread of the notebook's own process, which would wait for the runner's end,
+    would not get its turn."""
     busy = f"pathlib.Path('../begun-1').touch(); sum(range({10**11}))"
     process = waiting(toy, BODY, busy)
     process.kill()
@@ -671,7 +690,10 @@ def test_only_the_folder_that_the_run_made_is_published(toy: Path, cell: str) ->
 def test_what_somebody_puts_at_the_place_of_an_output_meanwhile_stays(
     toy: Path,
 ) -> None:
-    meanwhile = "folder.with_name('quick').mkdir(); folder.with_name('quick').joinpath('thesis').touch()"
+    meanwhile = (
+        "folder.with_name('quick').mkdir(); "
+        "folder.with_name('quick').joinpath('thesis').touch()"
+    )
     notebook(toy / "notebooks" / "quick.ipynb", BODY, meanwhile)
     (planned,) = runner.plan_runs(["quick"], output="mine")
     found = runner.runs.run_here(planned)
@@ -732,8 +754,9 @@ def test_the_overview_runs_last_and_again_when_the_others_change(toy: Path) -> N
 
 MEDDLING: dict[str, Callable[[Path], str]] = {
     "data changed, restored, and their time too": lambda data: (
-        f"import os; p = pathlib.Path({str(data)!r}); old = p.read_bytes(); s = p.stat(); p.write_bytes(b'other');"
-        "p.write_bytes(old); os.utime(p, ns=(s.st_atime_ns, s.st_mtime_ns))"
+        f"import os; p = pathlib.Path({str(data)!r}); old = p.read_bytes(); s = "
+        "p.stat(); p.write_bytes(b'other');p.write_bytes(old); os.utime(p, "
+        "ns=(s.st_atime_ns, s.st_mtime_ns))"
     ),
     "a file that came and went": lambda data: (
         f"p = pathlib.Path({str(data)!r} + '2'); p.touch(); p.unlink()"
@@ -768,16 +791,21 @@ def test_somebody_may_edit_the_rows_of_another_paper_while_it_runs(toy: Path) ->
     papers.write_text("id,notebook\none,quick\ntwo,other\n")
     for edit, status in (("two.a,two,3", "done"), ("one.b,one,3", "failed")):
         published.write_text("id,paper,sentence\none.a,one,1\n")
-        meddling = f"p = pathlib.Path({str(published)!r}); p.write_text(p.read_text() + {edit!r} + chr(10))"
+        meddling = (
+            f"p = pathlib.Path({str(published)!r}); p.write_text(p.read_text() + "
+            f"{edit!r} + chr(10))"
+        )
         notebook(toy / "notebooks" / "quick.ipynb", BODY, meddling)
         assert ran().status == status
 
 
 @pytest.mark.parametrize("name", ["kept", "Kept.file", "pathlib.kept", ""])
 def test_what_a_notebook_leaves_to_the_end_is_done(toy: Path, name: str) -> None:
-    """A file that is open is written, whatever keeps it; what is registered for the exit is done, open files or not."""
+    """A file that is open is written, whatever keeps it; what is registered for the
+    exit is done, open files or not."""
     left = (
-        f"class Kept: pass\n{name} = open(folder / 'left.csv', 'w')\n{name}.write('x\\n')"
+        f"class Kept: pass\n{name} = open(folder / 'left.csv', "
+        f"'w')\n{name}.write('x\\n')"
         if name
         else ""
     )
@@ -799,11 +827,14 @@ def test_what_a_notebook_leaves_to_the_end_is_done(toy: Path, name: str) -> None
 
 
 @pytest.mark.full
-def test_prose_may_be_edited_while_a_notebook_runs_and_threads_that_do_not_end_do_not_hold_it(
+def test_prose_may_be_edited_during_a_run_and_endless_threads_do_not_hold_it(
     toy: Path,
 ) -> None:
     path = toy / "notebooks" / "quick.ipynb"
-    sleeper = "import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()"
+    sleeper = (
+        "import threading, time; threading.Thread(target=time.sleep, "
+        "args=(600,)).start()"
+    )
     notebook(
         path,
         BODY,
@@ -890,13 +921,15 @@ OTHER_PROCESSOR = """\
 import ctypes, glob, math, numba, numpy
 from numba.core.registry import cpu_target
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
-blas = ctypes.CDLL(glob.glob(numpy.__path__[0] + "/../numpy.libs/*openblas*")[0]).scipy_openblas_get_corename64_
+library = glob.glob(numpy.__path__[0] + "/../numpy.libs/*openblas*")[0]
+blas = ctypes.CDLL(library).scipy_openblas_get_corename64_
 blas.restype = ctypes.c_char_p
+tried = [i / 1000 for i in range(20_000)]
 found = {
     "OpenBLAS": blas().decode(),
     "numpy": [name for name in __cpu_dispatch__ if __cpu_features__[name]],
     "numba": cpu_target.target_context.codegen().magic_tuple()[1],
-    "C library": [(math.exp(i / 1000).hex(), math.sin(i / 1000).hex()) for i in range(20_000)],
+    "C library": [(math.exp(x).hex(), math.sin(x).hex()) for x in tried],
 }
 if output:
     pathlib.Path(output, "found.json").write_text(json.dumps(found))

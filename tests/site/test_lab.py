@@ -1,4 +1,5 @@
-"""A notebook in JupyterLab, as a new user meets it: run all cells, move a chart, see it change."""
+"""A notebook in JupyterLab, as a new user meets it: run all cells, move a chart, see it
+change."""
 
 import difflib
 import json
@@ -31,9 +32,12 @@ sync_api = pytest.importorskip(
 NOTEBOOK = "00_overview.ipynb"
 SETTINGS = "jupyter-config/lab/user-settings/@jupyterlab/apputils-extension"
 PATIENCE = 120_000
-"""Milliseconds that a cold start on a busy machine may take; nothing waits longer than it must."""
+"""Milliseconds that a cold start on a busy machine may take; nothing waits longer than
+it must."""
 
-RUN = """() => [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputArea-prompt')]
+RUN = """() => [...document.querySelectorAll(
+    '.jp-Notebook .jp-CodeCell .jp-InputArea-prompt'
+  )]
   .every(prompt => /\\[\\d+\\]:/.test(prompt.textContent))"""
 """Whether every cell of code has come to its end."""
 
@@ -42,7 +46,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what the notebooks read, so that whatever is saved or run is written there."""
+    """Return a copy of what the notebooks read, so that whatever is saved or run is
+    written there."""
     folder = tmp_path_factory.mktemp("lab")
     for part in ("notebooks", "data", "figures"):
         shutil.copytree(ROOT / part, folder / part)
@@ -51,9 +56,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab(copy: Path) -> Iterator[Callable[[str], str]]:
-    """Start JupyterLab on this machine alone, with settings of its own; return what gives a notebook's address in it.
+    """Start JupyterLab on this machine alone, with settings of its own; return what
+    gives a notebook's address in it.
 
-    Each notebook opens in a workspace of its own, because JupyterLab opens again whatever a workspace last showed.
+    Each notebook opens in a workspace of its own, because JupyterLab opens again
+    whatever a workspace last showed.
     """
     settings = copy / SETTINGS
     settings.mkdir(parents=True)
@@ -134,7 +141,8 @@ def page() -> Iterator[Any]:
 
 
 def _when_still(look: Callable[[], Any]) -> Any:
-    """Return what is seen once it has stayed the same for two seconds: a chart is drawn in several steps."""
+    """Return what is seen once it has stayed the same for two seconds: a chart is drawn
+    in several steps."""
     before = look()
     since = time.monotonic()
     give_up = time.monotonic() + PATIENCE / 1000
@@ -168,7 +176,8 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
     page.wait_for_function(RUN)
     assert (
         page.locator(
-            '.jp-Notebook [data-mime-type$="error"], .jp-Notebook [data-mime-type$="stderr"]'
+            '.jp-Notebook [data-mime-type$="error"], .jp-Notebook '
+            '[data-mime-type$="stderr"]'
         ).count()
         == 0
     )
@@ -181,7 +190,9 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
     handle.focus()
     handle.press(
         "PageUp"
-    )  # the arrow keys are JupyterLab's own here, which choose cells; on the site they move it
+        # the arrow keys are JupyterLab's own here, which choose cells; on the site they
+        # move it
+    )
     sync_api.expect(handle).not_to_have_value(value)
     give_up = time.monotonic() + PATIENCE / 1000
     while drawing.screenshot() == drawn:
@@ -190,7 +201,8 @@ def test_a_chart_that_is_moved_changes(lab: Callable[[str], str], page: Any) -> 
 
 
 def facets() -> explore.Moving:
-    """Return a chart with every kind of text: axes, a legend, titles and headers, and a note."""
+    """Return a chart with every kind of text: axes, a legend, titles and headers, and a
+    note."""
     table = pd.DataFrame(
         {
             "x": [1, 2, 1, 2],
@@ -245,7 +257,7 @@ def test_a_chart_looks_the_same_in_the_dark_theme(
     assert drawn["JupyterLab Dark"] == drawn["JupyterLab Light"]
 
 
-def test_the_scoreboard_is_aligned_before_it_is_trusted_and_then_shows_what_is_recorded_below(
+def test_the_scoreboard_is_aligned_untrusted_and_then_shows_what_is_recorded(
     lab: Callable[[str], str], page: Any, copy: Path
 ) -> None:
     shown = nbformat.v4.new_output(

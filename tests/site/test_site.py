@@ -1,4 +1,5 @@
-"""The site in headless Chromium: whole, from one origin, typeset, readable on a phone, and quick to find things in.
+"""The site in headless Chromium: whole, from one origin, typeset, readable on a phone,
+and quick to find things in.
 
 Builds into a temporary folder, or takes the built site that DPSIM_SITE names.
 """
@@ -37,40 +38,56 @@ NEEDED = "Sphinx, myst-nb or playwright is not installed: see `make site`"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 MOST_BYTES = 750_000
-"""Bytes of everything that a page loads when it is opened, as a web server sends them."""
+"""Bytes of everything that a page loads when it is opened, as a web server sends
+them."""
 
 LOOK = """() => ({
-  images: [...document.images].map(i => ({src: i.src, alt: i.alt, width: i.naturalWidth})),
+  images: [...document.images]
+    .map(i => ({src: i.src, alt: i.alt, width: i.naturalWidth})),
   links: [...document.querySelectorAll('a[href]')].map(a => a.href),
   ids: [...document.querySelectorAll('[id]')].map(e => e.id),
   formulas: document.querySelectorAll('.math').length,
-  typeset: [...document.querySelectorAll('.math')].filter(m => m.querySelector('mjx-container')).length,
-  failures: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')].map(e => e.textContent),
+  typeset: [...document.querySelectorAll('.math')]
+    .filter(m => m.querySelector('mjx-container')).length,
+  failures: [...document.querySelectorAll('mjx-merror, [data-mjx-error]')]
+    .map(e => e.textContent),
   lang: document.documentElement.lang,
   title: document.title,
   description: document.querySelector('meta[name="description"]')?.content ?? "",
-  headings: [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')].map(e => Number(e.tagName[1])),
-  nameless: [...document.querySelectorAll('a[href], button')].filter(e => e.checkVisibility())
-    .filter(e => ![e.textContent, e.ariaLabel, ...[...e.querySelectorAll('img')].map(i => i.alt)].join('').trim())
+  headings: [...document.querySelectorAll('main :is(h1, h2, h3, h4, h5, h6)')]
+    .map(e => Number(e.tagName[1])),
+  nameless: [...document.querySelectorAll('a[href], button')]
+    .filter(e => e.checkVisibility())
+    .filter(e => ![
+      e.textContent, e.ariaLabel, ...[...e.querySelectorAll('img')].map(i => i.alt)
+    ].join('').trim())
     .map(e => e.outerHTML),
-  untypeset: [...document.querySelectorAll('article p, article li, article h1, article h2, article h3, article td')]
+  untypeset: [...document.querySelectorAll('article :is(p, li, h1, h2, h3, td)')]
     .map(e => e.innerText).filter(text => /\\$[^$]*\\\\[a-z]+[^$]*\\$/.test(text)),
   labels: [...document.querySelectorAll('[data-column]')].map(e => e.dataset.column),
-  undressed: [...document.querySelectorAll('.cell_output table:not(.dataframe):not(.table)')].map(e => e.id),
+  undressed: [...document.querySelectorAll(
+    '.cell_output table:not(.dataframe):not(.table)'
+  )].map(e => e.id),
   documented: Object.fromEntries([...document.querySelectorAll('dl.py > dt.sig[id]')]
     .map(dt => [dt.id, [dt.innerText, dt.nextElementSibling.innerText]])),
 })"""
 """What a page holds once it is loaded."""
 
-WIDE = """() => [...document.querySelectorAll('html, body, main, main > *, .bd-article-container, article, section')]
-  .filter(e => e.scrollWidth > Math.max(e.clientWidth, 1) + 1 || e.getBoundingClientRect().right > innerWidth + 1)
+WIDE = """() => [...document.querySelectorAll(
+    'html, body, main, main > *, .bd-article-container, article, section'
+  )]
+  .filter(e => e.scrollWidth > Math.max(e.clientWidth, 1) + 1
+    || e.getBoundingClientRect().right > innerWidth + 1)
   .filter(e => e.getBoundingClientRect().width > 0)
   .map(e => [e.tagName, e.className, e.scrollWidth, e.clientWidth].join(' '))"""
-"""The parts of a page that would have to be scrolled sideways; code, tables and formulas have boxes of their own."""
+"""The parts of a page that would have to be scrolled sideways; code, tables and
+formulas have boxes of their own."""
 
 OVERLAPPING = """() => [...document.querySelectorAll('article td, .prev-next-area a')]
-  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility()).map(e => e.innerText)"""
-"""The cells of tables whose words run into the next cell, the titles of neighbouring pages that are cut off."""
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility())
+  .map(e => e.innerText)"""
+"""The cells of tables whose words run into the next cell, the titles of neighbouring
+pages that are cut off."""
 
 COLOURS = """() => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -78,26 +95,32 @@ COLOURS = """() => {
     .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = e => {
-    while (e && (parts(getComputedStyle(e).backgroundColor)[3] ?? 1) < 1) e = e.parentElement;
+    while (e && (parts(getComputedStyle(e).backgroundColor)[3] ?? 1) < 1)
+      e = e.parentElement;
     return e ? getComputedStyle(e).backgroundColor : 'rgb(255, 255, 255)';
   };
   const contrast = e => {
-    const [low, high] = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => a - b);
+    const both = [light(getComputedStyle(e).color), light(behind(e))];
+    const [low, high] = both.sort((a, b) => a - b);
     return (high + 0.05) / (low + 0.05);
   };
   return {
     images: [...document.querySelectorAll('article img')].map(behind),
-    contrasts: [...document.querySelectorAll('article :is(h1, h2, p, a, li, td, dt, code, pre, pre span, mjx-mi)')]
+    contrasts: [...document.querySelectorAll(
+      'article :is(h1, h2, p, a, li, td, dt, code, pre, pre span, mjx-mi)'
+    )]
       .filter(e => e.innerText.trim() && e.checkVisibility()).map(contrast),
   };
 }"""
-"""What images stand on, and how words stand out (the ratio of the Web Content Accessibility Guidelines)."""
+"""What images stand on, and how words stand out (the ratio of the Web Content
+Accessibility Guidelines)."""
 
 NEAR = """() => Promise.all([...document.images].map(i => {
   i.loading = 'eager';
   return i.complete || new Promise(done => { i.onload = i.onerror = done; });
 }))"""
-"""Scrolls to every picture, so to say: loaded, its size known; drawing all of them would take most of the time."""
+"""Scrolls to every picture, so to say: loaded, its size known; drawing all of them
+would take most of the time."""
 
 TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.race([
   MathJax.startup.promise.then(() => true),
@@ -105,7 +128,10 @@ TYPESET = """() => !document.querySelector('script[src*="mathjax"]') || Promise.
 ])"""
 """Whether MathJax came to its end."""
 
-RAW = r"TypeAlias|ndarray\[tuple|:(?:py:)?(?:func|class|meth|mod|param|math):|``|object at 0x"
+RAW = (
+    r"TypeAlias|ndarray\[tuple|:(?:py:)?(?:func|class|meth|mod|param|math):|``|object "
+    r"at 0x"
+)
 """What would be left of markup or of Python's own way to print a type."""
 
 
@@ -145,7 +171,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 missing: list[str] = []
-"""What was asked of the server and is not there, by workers too, which the browser does not report."""
+"""What was asked of the server and is not there, by workers too, which the browser does
+not report."""
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +199,8 @@ def origin(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(site: Path) -> Iterator[Any]:
-    """Open a browser with a fresh profile; what takes more than two minutes fails, on a busy machine too."""
+    """Open a browser with a fresh profile; what takes more than two minutes fails, on a
+    busy machine too."""
     with sync_api.sync_playwright() as playwright:
         opened = launch(playwright)
         context = opened.new_context(viewport=DESKTOP, accept_downloads=True)
@@ -191,7 +219,8 @@ def page(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def visits(site: Path, origin: str, browser: Any) -> dict[str, dict[str, Any]]:
-    """Visit every page, wide and narrow; return what each asked for, complained of and holds."""
+    """Visit every page, wide and narrow; return what each asked for, complained of and
+    holds."""
     heard: dict[str, list[str]] = {"requests": [], "complaints": []}
 
     def listening(context: Any) -> Any:
@@ -256,7 +285,8 @@ def _path(url: str, origin: str) -> str:
 
 
 def _sent(path: Path) -> int:
-    """Return how many bytes of a file a web server sends: text is compressed, pictures and fonts are so already."""
+    """Return how many bytes of a file a web server sends: text is compressed, pictures
+    and fonts are so already."""
     held = path.read_bytes()
     return (
         len(gzip.compress(held))
@@ -487,8 +517,9 @@ def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
 def test_a_phone_shows_the_numbers_of_every_table(page: Any, origin: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto(f"{origin}/report.html", wait_until="load")
-    off = page.evaluate("""() => [...document.querySelectorAll('article table td')].filter(td => td.innerText.trim())
-      .filter(td => td.getBoundingClientRect().right > innerWidth + 1 && td.checkVisibility())
+    off = page.evaluate("""() => [...document.querySelectorAll('article table td')]
+      .filter(td => td.innerText.trim() && td.checkVisibility())
+      .filter(td => td.getBoundingClientRect().right > innerWidth + 1)
       .map(td => td.innerText)""")
     assert not off, off[:5]
 
@@ -507,7 +538,8 @@ def test_every_erratum_is_explained(page: Any, origin: str) -> None:
 
 
 def found(words: str, browser: Any, origin: str) -> list[str]:
-    """Type words into the search, as a reader does; return the pages that it finds, best first."""
+    """Type words into the search, as a reader does; return the pages that it finds,
+    best first."""
     tab = browser.new_page()
     tab.goto(f"{origin}/search.html", wait_until="domcontentloaded")
     tab.keyboard.press("Control+k")
@@ -579,7 +611,10 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
     charts = page.locator("figure.moving.ready")
     sync_api.expect(charts).to_have_count(len([*paths.figures().glob("*/fig*.json")]))
     for chart in charts.all():
-        shrunk = "(drawing) => drawing.getBoundingClientRect().width / drawing.width.baseVal.value"
+        shrunk = (
+            "(drawing) => drawing.getBoundingClientRect().width / "
+            "drawing.width.baseVal.value"
+        )
         assert chart.locator("svg").evaluate(shrunk) == pytest.approx(1), (
             "its labels can be read"
         )
@@ -616,7 +651,8 @@ def test_on_a_phone_offline_from_a_copy_of_the_site(browser: Any, site: Path) ->
 
 
 def _move(control: Any) -> None:
-    """Move a slider by the arrow keys, choose another entry of a list, another button."""
+    """Move a slider by the arrow keys, choose another entry of a list, another
+    button."""
     kind = control.get_attribute("type")
     if kind == "radio":
         control.tap()
@@ -715,8 +751,8 @@ def test_part_2_is_folded_behind_one_bar_that_says_what_it_contains(
     ]
     claims = (ledger.published("fallin2023")["inputs"] != "none").sum()
     assert (
-        f"the paper&#x27;s Figure 4, and each of its {claims} claims beside what we compute"
-        in text
+        f"the paper&#x27;s Figure 4, and each of its {claims} claims beside what we "
+        "compute" in text
     )
     assert text.count("fold-here") == 2
 
@@ -739,14 +775,18 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
         pages.with_site_links(row)
         == '(<a href="../report.html#taxis.noise_smaller">proved</a>)'
     )
-    markdown = "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), [c](#Theorem-1)"
+    markdown = (
+        "[a](../data/LEDGER.md), `figures/REPORT.md`, [b](terms.md#Public-minimum), "
+        "[c](#Theorem-1)"
+    )
     assert pages.with_site_links(markdown) == (
         '[a](../ledger.md), <a href="../report.html">`figures/REPORT.md`</a>, '
         '<a href="terms.html#public-minimum">b</a>, <a href="#theorem-1">c</a>'
     )
     assert pages.with_site_links(markdown, "notebooks/a.html") == (
-        '[a](ledger.md), <a href="report.html">`figures/REPORT.md`</a>, '
-        '<a href="notebooks/terms.html#public-minimum">b</a>, <a href="notebooks/a.html#theorem-1">c</a>'
+        '[a](ledger.md), <a href="report.html">`figures/REPORT.md`</a>, <a '
+        'href="notebooks/terms.html#public-minimum">b</a>, <a '
+        'href="notebooks/a.html#theorem-1">c</a>'
     )
 
 
@@ -843,7 +883,8 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(
         + (100).to_bytes(4, "big")
     )
     (results / "speed.md").write_text(
-        "# Speed\n\nTwice as *fast*; [numbers](speed.csv), [code](../speed.py).\n\n## How\n"
+        "# Speed\n\nTwice as *fast*; [numbers](speed.csv), [code](../speed.py).\n\n## "
+        "How\n"
     )
     (results / "speed.png").write_bytes(png)
     (results / "speed.csv").write_text("a\n1\n")
@@ -851,8 +892,8 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(
     text = site_module("measurements").page(tmp_path / "made")
     place = "measurements/speed"
     assert (
-        f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" height="55">'
-        in text
+        f'<img src="{place}.png" alt="Twice as fast; numbers, code." width="110" '
+        'height="55">' in text
     )
     assert f'; <a href="{place}.csv">numbers</a>, code.' in text
     assert [line for line in text.splitlines() if line.startswith("#")] == [
@@ -883,12 +924,12 @@ def test_alternative_text_is_plain(markdown: str, text: str) -> None:
 @pytest.mark.parametrize(
     "number", ["**Figure 0.** ", "**Figure A1. Ann's odds.** ", "**Paper, Figure 3.** "]
 )
-def test_a_caption_on_explore_has_raised_letters_and_neither_a_number_nor_a_remark_on_jupyterlab(
+def test_a_caption_on_explore_has_raised_letters_and_no_remark_on_jupyterlab(
     number: str,
 ) -> None:
-    caption = (
-        number
-        + r"Move it (the slider needs JupyterLab): $e^{\epsilon}$, $e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
+    caption = number + (
+        r"Move it (the slider needs JupyterLab): $e^{\epsilon}$, "
+        r"$e^{-\epsilon|z|}$, $x_i^2$, `a_b`."
     )
     figure = site_module("notebook_pages").Figure(
         "overview", "fig0_ann", caption, "Ann"
@@ -914,7 +955,10 @@ def test_addresses_come_from_pyproject_and_lead_to_binder(
     assert pages.launch(
         "00_overview"
     ) == [] and ", notebooks/00_overview.html#fig0-ann" in pages.citation(figure)
-    urls = 'Repository = "https://github.com/lab/chains"\nDocumentation = "https://lab.github.io/chains"\n'
+    urls = (
+        'Repository = "https://github.com/lab/chains"\nDocumentation = '
+        '"https://lab.github.io/chains"\n'
+    )
     declared = f'[project.urls]\n{urls}[tool.compendium]\ndoi = "10.5281/x.1"\n'
     (tmp_path / "pyproject.toml").write_text(declared)
     (link,) = pages.launch("00_overview")
@@ -924,8 +968,8 @@ def test_addresses_come_from_pyproject_and_lead_to_binder(
     )
     cited = pages.citation(figure)
     assert (
-        "https://doi.org/10.5281/x.1, https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann"
-        in cited
+        "https://doi.org/10.5281/x.1, "
+        "https://lab.github.io/chains/notebooks/00_overview.html#fig0-ann" in cited
     )
 
 

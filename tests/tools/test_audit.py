@@ -9,7 +9,8 @@ from tools.verify import audit_cases, bounds
 
 
 def test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit(monkeypatch):
-    """Two bounds at each epsilon, three where a broken version is tried too, each wrong with 2 alpha at most."""
+    """Two bounds at each epsilon, three where a broken version is tried too, each wrong
+    with 2 alpha at most."""
     asked = set()
 
     def bracket(case, factor, draws, seed, alpha):

@@ -1,4 +1,5 @@
-"""What is committed of a notebook: its outputs, its tags, and the folding that follows from them."""
+"""What is committed of a notebook: its outputs, its tags, and the folding that follows
+from them."""
 
 import os
 import subprocess
@@ -24,7 +25,8 @@ FOLDINGS = {
     ("remark",): None,
     (): None,
 }
-"""What JupyterLab folds of a cell with these tags, whatever it folded before; of text nothing."""
+"""What JupyterLab folds of a cell with these tags, whatever it folded before; of text
+nothing."""
 
 
 @pytest.mark.parametrize("tags", FOLDINGS)
@@ -59,7 +61,8 @@ def test_papermill_reads_the_parameters_of_a_folded_notebook(toy: Path) -> None:
 
 
 def executed(toy: Path, *sources: str) -> None:
-    """Put a default run of `quick` where the runner keeps it: the cells given, each of which printed its source."""
+    """Put a default run of `quick` where the runner keeps it: the cells given, each of
+    which printed its source."""
     cells = [
         nbformat.v4.new_code_cell(source, metadata={"papermill": {"duration": 1.0}})
         for source in sources
@@ -243,7 +246,10 @@ JUPYTER = {"": "share/jupyter", "_CONFIG": "etc/jupyter"}
 
 
 def test_a_picture_has_its_caption_and_a_styled_table_its_text(tmp_path: Path) -> None:
-    table = "<style>td {color: red}</style><table><caption>A &lt; B</caption><tr><td>1</td><td>2</td></tr></table>"
+    table = (
+        "<style>td {color: red}</style><table><caption>A &lt; "
+        "B</caption><tr><td>1</td><td>2</td></tr></table>"
+    )
     png = {
         "image/png": "iVBORw==",
         "text/plain": "<PIL.Image.Image image mode=RGBA size=720x220>",

@@ -29,7 +29,10 @@ def test_a_fault_is_found_by_a_test_that_looks(tmp_path):
     (tree / "tests").mkdir(parents=True)
     (tree / "double.py").write_text("def double(x):\n    return 2 * x\n")
     for value in (0, 2):
-        test = f"from double import double\ndef test():\n    assert double({value}) == {2 * value}\n"
+        test = (
+            f"from double import double\ndef test():\n    assert double({value}) == "
+            f"{2 * value}\n"
+        )
         (tree / "tests" / f"test_{value}.py").write_text(test)
         fault = mutations.Fault("double.py", "2 * x", "3 * x", f"test_{value}.py", "")
         assert mutations.is_found(fault, tree) == bool(value)

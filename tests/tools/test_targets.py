@@ -1,5 +1,6 @@
-"""What `make fuzz`, `make audit` and `make bench` start is there: tests that are collected, commands that answer.
-`make lab` takes options, and tells root why JupyterLab does not start."""
+"""What `make fuzz`, `make audit` and `make bench` start is there: tests that are
+collected, commands that answer. `make lab` takes options, and tells root why JupyterLab
+does not start."""
 
 import os
 import shlex

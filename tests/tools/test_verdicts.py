@@ -1,4 +1,5 @@
-"""The audit of the verdicts runs the cells that a drawn row needs, and finds a run whose seed turned one."""
+"""The audit of the verdicts runs the cells that a drawn row needs, and finds a run
+whose seed turned one."""
 
 import json
 from pathlib import Path
@@ -14,7 +15,8 @@ NOTEBOOK = ledger.papers().loc[PAPER, "notebook"]
 
 
 def altered(folder: Path, **rows: dict[str, float | None]) -> Path:
-    """Return a folder of results that are the committed ones, but for the rows given."""
+    """Return a folder of results that are the committed ones, but for the rows
+    given."""
     folder.mkdir()
     results = (
         json.loads(

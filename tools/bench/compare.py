@@ -1,9 +1,12 @@
-"""Ours against what people use today, side by side in one run, errors beside seconds, sizes growing a hundredfold.
+"""Ours against what people use today, side by side in one run, errors beside seconds,
+sizes growing a hundredfold.
 
-`python -m tools.bench.compare` prints the table (about four minutes on two cores); with `--write` it also goes to
-tools/bench/results/, as a page, as csv and as a log-log figure, with a description of the machine. Every number is
-measured in a process of its own, ours and the peers taking turns three times; seconds are the best of many calls (three
-at least each time, one of a call above three seconds), after a warm-up; memory is the growth of that process's peak.
+`python -m tools.bench.compare` prints the table (about four minutes on two cores); with
+`--write` it also goes to tools/bench/results/, as a page, as csv and as a log-log
+figure, with a description of the machine. Every number is measured in a process of its
+own, ours and the peers taking turns three times; seconds are the best of many calls
+(three at least each time, one of a call above three seconds), after a warm-up; memory
+is the growth of that process's peak.
 """
 
 from __future__ import annotations
@@ -97,7 +100,8 @@ def release_ours(count: int) -> np.ndarray:
 
 
 def release_floor(count: int) -> list[np.ndarray]:
-    """The floor: the gammas drawn by numpy, one jitted GTH for each matrix, over the same threads."""
+    """The floor: the gammas drawn by numpy, one jitted GTH for each matrix, over the
+    same threads."""
     from quantecon.markov import gth_solve
 
     parameters = 60.0 * chains(1)[0]
@@ -118,7 +122,8 @@ def delta_closed(n: int) -> Any:
 
 
 def delta_sampled(n: int) -> Any:
-    """The papers' estimator with 100,000 draws at one vertex (by symmetry the others are equal)."""
+    """The papers' estimator with 100,000 draws at one vertex (by symmetry the others
+    are equal)."""
     vertex = dirichlet.extreme_points(n, 0.5 / n)[:1]
     return dirichlet.delta_monte_carlo(
         vertex, 1.5 * 2 * n, gamma=1e-3 / n, draws=100_000, rng=np.random.default_rng(1)
@@ -126,7 +131,8 @@ def delta_sampled(n: int) -> Any:
 
 
 def delta_error(n: int, found: Any) -> float:
-    """Return how far a bracket's lower end, or an estimate, is from the proven upper end, relative to it."""
+    """Return how far a bracket's lower end, or an estimate, is from the proven upper
+    end, relative to it."""
     upper = delta_closed(n)[1]
     return float(np.abs(np.ravel(found) - upper).max() / upper)
 
@@ -141,7 +147,8 @@ def word_ours(length: int) -> Any:
 
 
 def word_enumerated(length: int) -> Any:
-    """The same by permute-and-flip over the list of all words, ten times, counted a hundredfold."""
+    """The same by permute-and-flip over the list of all words, ten times, counted a
+    hundredfold."""
     rng = np.random.default_rng(1)
     distance = np.zeros(1, dtype=int)
     for _ in range(length):
@@ -155,7 +162,8 @@ def word_enumerated(length: int) -> Any:
 
 
 def released_model(states: int) -> tuple[mdp.MDP, Integers]:
-    """Return a released random model (k = 10) with two actions, horizon 3, and its policy."""
+    """Return a released random model (k = 10) with two actions, horizon 3, and its
+    policy."""
     rng = np.random.default_rng(states)
     private = mdp.perturb(mdp.random_mdp(states, 2, rng, horizon=3), 10.0, rng)
     return private, mdp.synthesize(private)[0]
@@ -167,7 +175,8 @@ def cost_ours(plan: tuple[mdp.MDP, Integers]) -> Any:
 
 
 def cost_by_programmes(plan: tuple[mdp.MDP, Integers]) -> float:
-    """Return the same with one linear programme (HiGHS) for each side, stage and state."""
+    """Return the same with one linear programme (HiGHS) for each side, stage and
+    state."""
     private, policy = plan
     ends = []
     for side in (1, -1):
@@ -181,7 +190,8 @@ def cost_by_programmes(plan: tuple[mdp.MDP, Integers]) -> float:
 
 
 def least(p: np.ndarray, values: np.ndarray) -> float:
-    """Return the least expectation over the set (1) of the paper by one linear programme."""
+    """Return the least expectation over the set (1) of the paper by one linear
+    programme."""
     near = np.clip([p - RADIUS, p + RADIUS], 0, 1).T
     return optimize.linprog(
         np.concatenate([(1 - BETA) * values, BETA * values]),
@@ -217,8 +227,8 @@ COMPARISONS = [
         same,
         {"ours": delta_closed, "sampling": delta_sampled},
         delta_error,
-        "Error: ours, how far the proven bracket is wide; sampling, how far 100,000 draws are from its upper end; both "
-        "relative to that.",
+        "Error: ours, how far the proven bracket is wide; sampling, how far 100,000 "
+        "draws are from its upper end; both relative to that.",
     ),
     Comparison(
         "stationary distributions",
@@ -231,7 +241,8 @@ COMPARISONS = [
             "numpy.linalg.solve": solve_numpy,
         },
         residual,
-        "Error: the largest 1-norm of pi P - pi over the chains. Ours also checks each chain, which the others do not.",
+        "Error: the largest 1-norm of pi P - pi over the chains. Ours also checks "
+        "each chain, which the others do not.",
     ),
     Comparison(
         "private chains and their stationary distributions",
@@ -239,7 +250,10 @@ COMPARISONS = [
         [10, 100, 1000, 10_000],
         same,
         {"ours": release_ours, "floor": release_floor},
-        remark="Floor: numpy draws the gammas and a jitted GTH solves each matrix, on as many threads.",
+        remark=(
+            "Floor: numpy draws the gammas and a jitted GTH solves each matrix, on as "
+            "many threads."
+        ),
     ),
     Comparison(
         "1,000 private words",
@@ -247,7 +261,10 @@ COMPARISONS = [
         [2, 5, 8, 12],
         same,
         {"ours": word_ours, "enumeration": word_enumerated},
-        remark="Both draw from the exact law. Enumeration is measured on ten words, its seconds multiplied by 100.",
+        remark=(
+            "Both draw from the exact law. Enumeration is measured on ten words, its "
+            "seconds multiplied by 100."
+        ),
     ),
     Comparison(
         "cost of privacy",
@@ -268,8 +285,10 @@ COMPARISONS = [
             "DuckDB's SQL": counted_by("duckdb"),
             "pandas": counted_by("pandas"),
         },
-        remark="Ours is DuckDB through Ibis: a new connection, the checks of the source and reading each value as text "
-        "take the time. All count every trip.",
+        remark=(
+            "Ours is DuckDB through Ibis: a new connection, the checks of the source "
+            "and reading each value as text take the time. All count every trip."
+        ),
     ),
 ]
 
@@ -278,11 +297,13 @@ SCALE = {("1,000 private words", "enumeration"): 100.0}
 
 
 ROUNDS, LONG = 3, 3.0
-"""How often the ways take turns, and the seconds of a call beyond which one is enough."""
+"""How often the ways take turns, and the seconds of a call beyond which one is
+enough."""
 
 
 def forgotten_peak() -> int:
-    """Return the peak memory of this process in KiB, set back to what is in use now where the system can (Linux)."""
+    """Return the peak memory of this process in KiB, set back to what is in use now
+    where the system can (Linux)."""
     gc.collect()
     forget = Path("/proc/self/clear_refs")
     if forget.exists():
@@ -313,7 +334,8 @@ def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
 
 
 def measure(comparison: Comparison, way: str, size: int) -> tuple[float, float, float]:
-    """Return seconds, MiB and the error of one way at one size, measured in a process of its own."""
+    """Return seconds, MiB and the error of one way at one size, measured in a process
+    of its own."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe()
     process = context.Process(target=_measure, args=(comparison, way, size, there))
@@ -333,7 +355,10 @@ def machine() -> str:
             (line.split(": ")[1] for line in lines if line.startswith("model name")),
             processor,
         )
-    return f"{processor}, {streams.threads()} threads, {platform.system()}, Python {platform.python_version()}"
+    return (
+        f"{processor}, {streams.threads()} threads, {platform.system()}, Python "
+        f"{platform.python_version()}"
+    )
 
 
 def main() -> None:
@@ -384,11 +409,13 @@ def main() -> None:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the results as a page: a table for each comparison, times with their ratio to ours, memory."""
+    """Return the results as a page: a table for each comparison, times with their ratio
+    to ours, memory."""
     parts = [
         "# Against what people use today",
-        f"Measured side by side in one run of `make bench` ({machine()}). Seconds are the best of many calls after a "
-        "warm-up; in brackets how many times ours. MiB: growth of the peak memory of a process of its own.",
+        f"Measured side by side in one run of `make bench` ({machine()}). Seconds are "
+        "the best of many calls after a warm-up; in brackets how many times ours. "
+        "MiB: growth of the peak memory of a process of its own.",
     ]
     for comparison in COMPARISONS:
         rows = table[table["comparison"] == comparison.name]

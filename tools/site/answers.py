@@ -1,4 +1,5 @@
-"""The page of known answers: the text beside this file, and the rows of each mechanism."""
+"""The page of known answers: the text beside this file, and the rows of each
+mechanism."""
 
 from __future__ import annotations
 
@@ -14,29 +15,61 @@ from dpsim import paths
 TABLE = "known_answers.csv"
 
 MECHANISMS = {
-    "exponential mechanism": "A candidate is chosen in proportion to exp(-ε l / (2 b)), where l is the number of "
-    "letters in which it differs from the true word. The candidates are all words of n letters out of m, or all "
-    "walks of n steps in a graph, whose adjacency matrix is in the table.",
-    "permute-and-flip": "The candidates are tried in a random order, and the first one that is accepted, with "
-    "probability exp(-ε l / (2 b)), is released. Its exact ε is at most the promised one.",
-    "staircase": "As the exponential mechanism, but the weight falls only once in b letters: exp(-ε / 2 ⌈(l + "
-    "offset) / b⌉). Its exact ε is ε / 2.",
-    "randomised response": "Each of n letters stays the same with probability e^ε / (e^ε + m - 1) and is otherwise "
-    "replaced by one of the m - 1 others. With b letters that differ, the losses of b letters add up.",
-    "discrete Laplace": "Noise with P(z) proportional to exp(-|z| / scale) on every count, also called the geometric "
-    "mechanism. One unit changes `counts` counts by `change` each, and the noisy counts are released `times` times.",
-    "discrete Laplace with a threshold": "A pair that occurs is released if its noisy count is at least the "
-    "threshold. A unit has at most this number of `events` in pairs in which no other unit occurs.",
-    "zero-sum discrete Laplace": "Noise with P(u) proportional to exp(-ε |u|₁ / 2) on the integer vectors whose "
-    "entries add up to 0, so that the total of a histogram stays the same.",
-    "Laplace": "Noise with the density exp(-|z| / scale) / (2 scale) on each of the entries. Neighbours differ "
-    "by `change` in each entry.",
-    "Gaussian": "Noise with the standard deviation σ on a vector. Neighbours differ by `change` in 2-norm.",
-    "Dirichlet mechanism": "Dir(k p) is released in place of the probability vector p. In each of the "
-    "rows, neighbours differ by `shift` in two entries, and every entry is at least η.",
-    "tempered Dirichlet posterior": "Dir(κ (c + α)) is released in place of the counts c, whatever they are.",
-    "Boltzmann machine": "A histogram z of the same total is released with a probability proportional to "
-    "exp(-|z - x|² / t). With steps, the state of its Metropolis chain after these steps from x is released.",
+    "exponential mechanism": (
+        "A candidate is chosen in proportion to exp(-ε l / (2 b)), where l is the "
+        "number of letters in which it differs from the true word. The candidates are "
+        "all words of n letters out of m, or all walks of n steps in a graph, whose "
+        "adjacency matrix is in the table."
+    ),
+    "permute-and-flip": (
+        "The candidates are tried in a random order, and the first one that is "
+        "accepted, with probability exp(-ε l / (2 b)), is released. Its exact ε is at "
+        "most the promised one."
+    ),
+    "staircase": (
+        "As the exponential mechanism, but the weight falls only once in b letters: "
+        "exp(-ε / 2 ⌈(l + offset) / b⌉). Its exact ε is ε / 2."
+    ),
+    "randomised response": (
+        "Each of n letters stays the same with probability e^ε / (e^ε + m - 1) and is "
+        "otherwise replaced by one of the m - 1 others. With b letters that differ, "
+        "the losses of b letters add up."
+    ),
+    "discrete Laplace": (
+        "Noise with P(z) proportional to exp(-|z| / scale) on every count, also "
+        "called the geometric mechanism. One unit changes `counts` counts by `change` "
+        "each, and the noisy counts are released `times` times."
+    ),
+    "discrete Laplace with a threshold": (
+        "A pair that occurs is released if its noisy count is at least the threshold. "
+        "A unit has at most this number of `events` in pairs in which no other unit "
+        "occurs."
+    ),
+    "zero-sum discrete Laplace": (
+        "Noise with P(u) proportional to exp(-ε |u|₁ / 2) on the integer vectors "
+        "whose entries add up to 0, so that the total of a histogram stays the same."
+    ),
+    "Laplace": (
+        "Noise with the density exp(-|z| / scale) / (2 scale) on each of the entries. "
+        "Neighbours differ by `change` in each entry."
+    ),
+    "Gaussian": (
+        "Noise with the standard deviation σ on a vector. Neighbours differ by "
+        "`change` in 2-norm."
+    ),
+    "Dirichlet mechanism": (
+        "Dir(k p) is released in place of the probability vector p. In each of the "
+        "rows, neighbours differ by `shift` in two entries, and every entry is at "
+        "least η."
+    ),
+    "tempered Dirichlet posterior": (
+        "Dir(κ (c + α)) is released in place of the counts c, whatever they are."
+    ),
+    "Boltzmann machine": (
+        "A histogram z of the same total is released with a probability proportional "
+        "to exp(-|z - x|² / t). With steps, the state of its Metropolis chain after "
+        "these steps from x is released."
+    ),
 }
 """A line on each mechanism, in the order of the table."""
 

@@ -83,7 +83,8 @@ def stage(source: Path, modules: Path) -> None:
     files = source / "files"
     if not any(paths.figures().glob("*/*.pdf")):
         print(
-            "site: without the pdf of the figures, which are not committed; `PDF=1 make figures` writes them"
+            "site: without the pdf of the figures, which are not committed; `PDF=1 "
+            "make figures` writes them"
         )
     for table in ("published.csv", "known_answers.csv"):
         _copy(paths.data() / table, files / "data" / table)

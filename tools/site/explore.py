@@ -22,30 +22,39 @@ SCRIPT = "vega.min.js"
 page need not load it."""
 
 INTRODUCTION = (
-    "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in this page: no kernel, no "
-    "server, no request to anywhere. The numbers are those of the notebooks, which made the charts; each "
-    "chart's table can be downloaded below it."
+    "Move the sliders with the mouse, a finger or the arrow keys. Everything runs in "
+    "this page: no kernel, no server, no request to anywhere. The numbers are those "
+    "of the notebooks, which made the charts; each chart's table can be downloaded "
+    "below it."
 )
 
 START = """\
 <script>
 async function draw(place) {
-  var texts = [...place.querySelectorAll("script")].map(function (script) { return script.textContent; });
-  var [wide, narrow] = texts.map(function (text) { return JSON.parse(text); });
+  var scripts = [...place.querySelectorAll("script")];
+  var [wide, narrow] = scripts.map(function (script) {
+    return JSON.parse(script.textContent);
+  });
   narrow.data.forEach(function (table) {
-    if (table.shared) table.values = wide.data.find(function (other) { return other.name === table.name; }).values;
+    function same(other) { return other.name === table.name; }
+    if (table.shared) table.values = wide.data.find(same).values;
   });
   var spec = window.innerWidth < 600 ? narrow : wide;
   var view = new vega.View(vega.parse(spec), {
-    renderer: "svg", container: place.querySelector(".chart"), bind: place.querySelector(".controls"), hover: true
+    renderer: "svg",
+    container: place.querySelector(".chart"),
+    bind: place.querySelector(".controls"),
+    hover: true
   });
   await view.runAsync();
   var chart = place.querySelector(".chart");
-  if (chart.scrollWidth > chart.clientWidth) chart.tabIndex = 0;  // scrolled with the keys too
+  // scrolled with the keys too
+  if (chart.scrollWidth > chart.clientWidth) chart.tabIndex = 0;
   place.querySelectorAll(".vega-bind").forEach(function (line) {
     var label = line.querySelector(".vega-bind-name, label, span");
     line.querySelectorAll("input, select").forEach(function (input) {
-      if (input.type !== "radio") input.setAttribute("aria-label", label ? label.textContent.trim() : "value");
+      var name = label ? label.textContent.trim() : "value";
+      if (input.type !== "radio") input.setAttribute("aria-label", name);
     });
   });
   place.classList.add("ready");
@@ -53,10 +62,12 @@ async function draw(place) {
 (async function () {
   for (const place of document.querySelectorAll(".moving")) {
     await draw(place);
-    await new Promise(function (next) { setTimeout(next); });  // shown before the next one is drawn
+    // shown before the next one is drawn
+    await new Promise(function (next) { setTimeout(next); });
   }
   var named = location.hash && document.getElementById(location.hash.slice(1));
-  if (named) named.scrollIntoView();  // the page has grown: what its address names is elsewhere now
+  // the page has grown: what its address names is elsewhere now
+  if (named) named.scrollIntoView();
 })();
 </script>"""
 """Draws every chart and names its controls."""
@@ -212,8 +223,9 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) ->
         [
             f"## {heading}",
             source,
-            f'<figure class="published moving" id="{figure.anchor}">\n<div class="chart" role="group" '
-            f'aria-label="{alt}"></div>\n<div class="controls"></div>\n<noscript>{still}</noscript>\n'
+            f'<figure class="published moving" id="{figure.anchor}">\n'
+            f'<div class="chart" role="group" aria-label="{alt}"></div>\n'
+            f'<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f"{_embedded(spec)}\n<figcaption>",
             notebook_pages.with_site_links(
                 _caption(figure), f"notebooks/{figure.notebook}.html"

@@ -12,7 +12,8 @@ from PIL import Image
 
 WHOLE = re.compile(
     r"""(?P<before>(?:[(“"]|&quot;)?)
-    (?P<box><span\ class="math[^>]*>[^<]*</span>|<code\ class="[^"]*literal(?:(?!</code>).)*</code>)
+    (?P<box><span\ class="math[^>]*>[^<]*</span>
+    |<code\ class="[^"]*literal(?:(?!</code>).)*</code>)
     (?P<after>(?:[.,;:)”"?!]|&quot;)*)""",
     re.VERBOSE | re.DOTALL,
 )

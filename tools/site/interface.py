@@ -19,10 +19,11 @@ RELEASE = "dpsim_release"
 """The package beside dpsim, in a folder of its own."""
 
 INTRODUCTION = (
-    "`import dpsim` shows these subpackages; each page lists what one offers, in the order a reader needs, and then "
-    "each name with its parameters, what it returns and an example. What every `privatize` returns is in "
-    "[private](private.md). The [command line](command_line.md) has a page of its own, and every name stands in the "
-    '<a href="../genindex.html">alphabetical index</a>.'
+    "`import dpsim` shows these subpackages; each page lists what one offers, in the "
+    "order a reader needs, and then each name with its parameters, what it returns and "
+    "an example. What every `privatize` returns is in [private](private.md). The "
+    "[command line](command_line.md) has a page of its own, and every name stands in "
+    'the <a href="../genindex.html">alphabetical index</a>.'
 )
 
 
@@ -96,7 +97,10 @@ def subpackage(name: str) -> str:
     shown = [
         entry for entry in face(full_name) if callable(getattr(module, entry, None))
     ]
-    summary = f"```{{eval-rst}}\n.. currentmodule:: {full_name}\n.. autosummary::\n   :nosignatures:\n"
+    summary = (
+        f"```{{eval-rst}}\n.. currentmodule:: {full_name}\n.. autosummary::\n   "
+        ":nosignatures:\n"
+    )
     listed = "\n".join(f"   {entry}" for entry in shown)
     full = "\n\n".join(
         f".. auto{_kind(getattr(module, entry))}:: {full_name}.{entry}"

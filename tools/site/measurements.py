@@ -75,8 +75,14 @@ def _files(stem: str, files: Path, title: str, alt: str) -> str:
     if "png" not in found:
         return links
     width, height = screen_size(files / f"{stem}.png")
-    image = f'<img src="{found["png"]}" alt="{html.escape(alt)}" width="{width}" height="{height}">'
-    return f'<figure class="published"><a href="{found["png"]}">{image}</a><figcaption>{links}</figcaption></figure>'
+    image = (
+        f'<img src="{found["png"]}" alt="{html.escape(alt)}" width="{width}" '
+        f'height="{height}">'
+    )
+    return (
+        '<figure class="published"><a '
+        f'href="{found["png"]}">{image}</a><figcaption>{links}</figcaption></figure>'
+    )
 
 
 def _first_paragraph(text: str) -> str:

@@ -230,7 +230,10 @@ def part_2(name: str, cells: list[Any]) -> str:
     if found:
         word = "Figures" if len(found) > 1 else "Figure"
         figures = f"the paper's {word} {_listed(found)}, and "
-    return f"For readers who hold the paper: {figures}each of its {claims} claims beside what we compute"
+    return (
+        f"For readers who hold the paper: {figures}each of its {claims} claims beside "
+        "what we compute"
+    )
 
 
 def _listed(words: list[str]) -> str:
@@ -389,13 +392,23 @@ def figure_html(figure: Figure, folder: Path, *, caption: bool = True) -> str:
     if chart.is_file():  # a chart that moves says itself what it shows
         alt = json.loads(chart.read_text(encoding="utf-8")).get("description", alt)
         links.append(
-            f'<a href="../explore.html#{figure.anchor}" aria-label="move it: {label}">move it</a>'
+            f'<a href="../explore.html#{figure.anchor}" aria-label="move it: '
+            f'{label}">move it</a>'
         )
-    image = f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" height="{height}"></a>'
+    image = (
+        f'<a href="{png}"><img src="{png}" alt="{html.escape(alt)}" width="{width}" '
+        f'height="{height}"></a>'
+    )
     start = f'<figure class="published" id="{figure.anchor}">\n{image}\n<figcaption>'
     text = with_site_links(figure.caption) if caption else ""
-    cite = f"<details><summary>cite this figure</summary>{html.escape(citation(figure))}</details>"
-    return f'{start}\n\n{text}\n\n<p class="downloads">{" · ".join(links)}</p>\n{cite}\n</figcaption>\n</figure>'
+    cite = (
+        "<details><summary>cite this "
+        f"figure</summary>{html.escape(citation(figure))}</details>"
+    )
+    return (
+        f"{start}\n\n{text}\n\n<p "
+        f'class="downloads">{" · ".join(links)}</p>\n{cite}\n</figcaption>\n</figure>'
+    )
 
 
 def anchor(id: str) -> str:
@@ -439,8 +452,8 @@ def launch(name: str) -> list[str]:
     repository is not known.
 
     The address, https://github.com/<owner>/<name>, is `Repository` below
-    `[project.urls]` or that of the workflow that publishes. Binder installs what environment.yml lists; Colab
-    would install nothing, so no cell would run there.
+    `[project.urls]` or that of the workflow that publishes. Binder installs what
+    environment.yml lists; Colab would install nothing, so no cell would run there.
     """
     address = addresses.declared().get("Repository", "")
     found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", address)
@@ -464,7 +477,10 @@ def citation(figure: Figure) -> str:
     after = (
         f"after {reference(figure.notebook)}; " if reference(figure.notebook) else ""
     )
-    words = f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a living compendium of private "
+    words = (
+        f"{plain(figure.label)} of the notebook {figure.notebook}, {after}dpsim: a "
+        "living compendium of private "
+    )
     place = f"notebooks/{figure.notebook}.html#{figure.anchor}"
     declared = tomllib.loads(
         (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
@@ -472,7 +488,10 @@ def citation(figure: Figure) -> str:
     site = declared["project"].get("urls", {}).get("Documentation", "")
     doi = declared["tool"]["compendium"].get("doi")
     archive = f", https://doi.org/{doi}" if doi else ""
-    return f"{words}Markov chains, version {__version__}{archive}, {site and site.rstrip('/') + '/'}{place}"
+    return (
+        f"{words}Markov chains, version {__version__}{archive}, "
+        f"{site and site.rstrip('/') + '/'}{place}"
+    )
 
 
 def _saved(cell: Any) -> list[str]:

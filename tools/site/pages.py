@@ -22,15 +22,20 @@ from dpsim import ledger, paths
 
 READERS = """\
 <div class="readers">
-<a href="notebooks/index.html"><b>You read one of the papers</b>its figures plotted again, its claims checked</a>
-<a href="notebooks/your_own_chain.html"><b>You have data</b>from a table of events to a private chain</a>
-<a href="explore.html"><b>You teach</b>interactive charts for the browser, each from a lesson</a>
-<a href="api/index.html"><b>You write code</b>the mechanisms, their exact accounting, the command line</a>
+<a href="notebooks/index.html"><b>You read one of the papers</b>its
+figures plotted again, its claims checked</a>
+<a href="notebooks/your_own_chain.html"><b>You have data</b>from a
+table of events to a private chain</a>
+<a href="explore.html"><b>You teach</b>interactive charts for the
+browser, each from a lesson</a>
+<a href="api/index.html"><b>You write code</b>the mechanisms, their
+exact accounting, the command line</a>
 </div>"""
 """Four kinds of readers, and where each goes in one click."""
 
 INTRODUCTION = f"""The numbers that the papers report beside those that we compute
-(<a href="data/published.csv" download>the table</a>; [what stands in for the papers' data](data.md);
+(<a href="data/published.csv" download>the table</a>;
+[what stands in for the papers' data](data.md);
 [how a claim is judged](ledger.md); [what does not hold](errata.md)).
 
 {ledger.LEGEND}
@@ -135,10 +140,11 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
             '<div class="cards">',
             *cards,
             "</div>",
-            "[One page](report.md) compares what the papers report with what we find, and [another](errata.md) "
-            "lists what does not hold. To change a parameter, [run the project yourself](run.md). "
-            "[The overview](notebooks/00_overview.ipynb) says which mechanism to use, and when, and "
-            "[the terms](notebooks/terms.md) explain the words.",
+            "[One page](report.md) compares what the papers report with what we find, "
+            "and [another](errata.md) lists what does not hold. To change a "
+            "parameter, [run the project yourself](run.md). [The "
+            "overview](notebooks/00_overview.ipynb) says which mechanism to use, and "
+            "when, and [the terms](notebooks/terms.md) explain the words.",
             toctree(pages),
         ]
     )
@@ -189,8 +195,8 @@ def run_it_yourself() -> str:
 
 
 def _on_the_site(markdown: str) -> str:
-    """Return a block of the README: commands within the page's width, links to what is a page here, others as
-    words."""
+    """Return a block of the README: commands within the page's width, links to what is
+    a page here, others as words."""
     markdown = addresses.filled(markdown, addresses.declared())
     if markdown.startswith(("```\n", "```sh\n")):
         return re.sub(r"^```\n", "```sh\n", markdown)
@@ -226,8 +232,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 
 
 def published_and_reproduced() -> str:
-    """Return the page of every number: what the verdicts mean, the tables; what does not hold leads to its
-    erratum."""
+    """Return the page of every number: what the verdicts mean, the tables; what does
+    not hold leads to its erratum."""
     table = ledger.report()
     summary = ledger.summary(table)
     wrong = table["sent"] != ""
@@ -255,7 +261,8 @@ def _where(row: Any) -> str:
     it."""
     if not row.section:
         return str(row.where)
-    page = f"notebooks/{ledger.papers().loc[row.paper, 'notebook']}.html#{ledger.site_anchor(row.section)}"
+    notebook = ledger.papers().loc[row.paper, "notebook"]
+    page = f"notebooks/{notebook}.html#{ledger.site_anchor(row.section)}"
     return f'<a href="{page}">{escape(row.where)}</a>'
 
 
@@ -266,9 +273,10 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     table = table[table["sent"] != ""]
     parts = [
         "# Errata",
-        "This page lists the claims of the papers that are contradicted, and slips that a small correction "
-        "repairs. Each entry gives the limit that settles the question, and the reason for it. The "
-        "notebooks also list gaps in proofs and misprints without a number of their own.",
+        "This page lists the claims of the papers that are contradicted, and slips "
+        "that a small correction repairs. Each entry gives the limit that settles the "
+        "question, and the reason for it. The notebooks also list gaps in proofs and "
+        "misprints without a number of their own.",
         ledger.about_letters(table),
     ]
     for paper, name in ledger.papers()["reference"].items():
@@ -290,11 +298,11 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
     link to each figure."""
     page = f"notebooks/{name}.html"
     title = html.escape(plain(notebook_pages.title(notebook)))
-    links = [
-        f'<a href="{page}#{f.anchor}" aria-label="{html.escape(plain(f.label))}: {title}">'
-        f"{html.escape(plain(f.label))}</a>"
-        for f in sorted(figures, key=_number)
-    ]
+    links = []
+    for figure in sorted(figures, key=_number):
+        label = html.escape(plain(figure.label))
+        address = f"{page}#{figure.anchor}"
+        links.append(f'<a href="{address}" aria-label="{label}: {title}">{label}</a>')
     image = notebook_pages.thumbnail(name, notebook, paths.figures() / name)
     if figures and not image:
         key = next(
@@ -305,7 +313,10 @@ def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
         width, height = notebook_pages.screen_size(
             paths.figures() / name / f"{key.stem}.png"
         )
-        image = f'<img src="{path}" alt="{html.escape(key.alt)}" width="{width}" height="{height}">'
+        image = (
+            f'<img src="{path}" alt="{html.escape(key.alt)}" width="{width}" '
+            f'height="{height}">'
+        )
     reference = notebook_pages.reference(name)
     paper = f'<p class="paper">{html.escape(reference)}</p>\n' if reference else ""
     return (

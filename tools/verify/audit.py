@@ -1,9 +1,12 @@
-"""Audits every mechanism by draws at worst-case neighbours: `python -m tools.verify.audit` writes build/audit.
+"""Audits every mechanism by draws at worst-case neighbours: `python -m
+tools.verify.audit` writes build/audit.
 
-For each mechanism the event of the likelihood-ratio test is fixed in advance at each epsilon of a grid where the
-claimed delta is at least 0.01, and counted in draws from both neighbours. All bounds of the table hold at once with
-probability 1 - 1e-6. Where `broken_lower` is shown, the same mechanism with its parameter 20 % off, and so less
-private than it claims, must be proven in violation. Seeds are fixed: equal versions write equal files.
+For each mechanism the event of the likelihood-ratio test is fixed in advance at each
+epsilon of a grid where the claimed delta is at least 0.01, and counted in draws from
+both neighbours. All bounds of the table hold at once with probability 1 - 1e-6. Where
+`broken_lower` is shown, the same mechanism with its parameter 20 % off, and so less
+private than it claims, must be proven in violation. Seeds are fixed: equal versions
+write equal files.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ FAILURE = 1e-6  # chance that any bound of a whole audit is wrong
 
 
 def run(audited: list[Case], draws: int = DRAWS, seed: int = 2026) -> pd.DataFrame:
-    """Return the table of the audit: one row for each case and epsilon, all bounds right at once with 1 - 1e-6."""
+    """Return the table of the audit: one row for each case and epsilon, all bounds
+    right at once with 1 - 1e-6."""
     bounds = sum(case.epsilon.size * (2 + case.breakable) for case in audited)
     alpha = FAILURE / (2 * bounds)
     parts = []
@@ -76,7 +80,10 @@ def bracket(
             case.epsilon,
             draws,
             seed=seed,
-            name=f"{case.mechanism}, {case.setting}, {case.inputs}, side {side}, factor {factor:g}",
+            name=(
+                f"{case.mechanism}, {case.setting}, {case.inputs}, side {side}, "
+                f"factor {factor:g}"
+            ),
         )
         for side in (0, 1)
     )
@@ -84,7 +91,8 @@ def bracket(
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting: what was claimed, what held and what was caught."""
+    """Return one row for each setting: what was claimed, what held and what was
+    caught."""
     grouped = table.groupby(["mechanism", "setting"], sort=False)
     claim = np.where(grouped["violates_claim"].any(), "VIOLATED", "holds")
     inside = np.where(grouped["agrees_with_pair"].all(), "inside", "OUTSIDE")
@@ -108,7 +116,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_sound(shown: pd.DataFrame) -> bool:
-    """Return whether every claim holds, every exact profile agrees and every broken version tried was caught."""
+    """Return whether every claim holds, every exact profile agrees and every broken
+    version tried was caught."""
     claims = (shown["claim"] == "holds").all()
     profiles = (shown["exact_profile"] == "inside").all()
     return bool(claims and profiles and (shown["broken_version"] != "NOT CAUGHT").all())
@@ -128,7 +137,8 @@ COLUMNS = {
 
 
 def markdown(table: pd.DataFrame, draws: int) -> str:
-    """Return the page of the audit: what was done, what it proves, a row for each setting."""
+    """Return the page of the audit: what was done, what it proves, a row for each
+    setting."""
     shown = summary(table).reset_index()
     brackets = len(table)
     proofs = int(table["broken_lower"].count())
@@ -145,29 +155,35 @@ def markdown(table: pd.DataFrame, draws: int) -> str:
     share, exponent = f"{FAILURE:.0e}".split("e")
     return f"""# Audit of every privacy claim
 
-Each mechanism was run {draws:,} times on either of two neighbouring inputs, the worst ones where a proof names them,
-and the most telling event, fixed in advance, was counted at {LEVELS} levels of ε where the claimed δ is at least
-{SMALLEST_CLAIM:g}. The {brackets} brackets of δ and {proofs} lower bounds on versions with a parameter 20 % off, all
-right at once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson 1934), {verdict}.
+Each mechanism was run {draws:,} times on either of two neighbouring inputs, the worst
+ones where a proof names them, and the most telling event, fixed in advance, was counted
+at {LEVELS} levels of ε where the claimed δ is at least {SMALLEST_CLAIM:g}. The
+{brackets} brackets of δ and {proofs} lower bounds on versions with a parameter 20 %
+off, all right at once with confidence 1 - {share}e{int(exponent)} (Clopper and Pearson
+1934), {verdict}.
 
 {listed}
 
 Exact profile: inside where every bracket holds it.
-Share of δ proven: the largest lower bound in units of the claim. It stays below 1 where a pure ε or the sum of several
-ε is claimed, which allows more than these inputs lose. 20 % off: not tried where 20 % hardly show, near a privacy floor
-or far below the claim. Published bounds refuted: {"; ".join(refuted) or "none"}.
+Share of δ proven: the largest lower bound in units of the claim. It stays below 1 where
+a pure ε or the sum of several ε is claimed, which allows more than these inputs lose.
+20 % off: not tried where 20 % hardly show, near a privacy floor or far below the claim.
+Published bounds refuted: {"; ".join(refuted) or "none"}.
 
-Not covered: draws in double precision outside the releases (an attack on the last bits of floats), events too rare to
-be seen (δ below {SMALLEST_CLAIM:g}), neighbours that were not tried where no proof names the worst, time and memory as
-side channels, and the sampler of a release, whose law release/tests/test_chain.py compares with the one drawn here.
+Not covered: draws in double precision outside the releases (an attack on the last bits
+of floats), events too rare to be seen (δ below {SMALLEST_CLAIM:g}), neighbours that
+were not tried where no proof names the worst, time and memory as side channels, and the
+sampler of a release, whose law release/tests/test_chain.py compares with the one drawn
+here.
 
-[Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m tools.verify.audit --write` renews these
-files.
+[Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m
+tools.verify.audit --write` renews these files.
 """
 
 
 def draw_figure(table: pd.DataFrame) -> plt.Figure:
-    """Return the figure: a panel for each setting, claim, published bound, bracket, and the broken version's bound."""
+    """Return the figure: a panel for each setting, claim, published bound, bracket, and
+    the broken version's bound."""
     figures.style()
     panels = list(table.groupby(["mechanism", "setting"], sort=False))
     columns = 4
@@ -246,7 +262,8 @@ def draw_figure(table: pd.DataFrame) -> plt.Figure:
 
 
 def main() -> int:
-    """Run the audit and write build/audit; exit status 1 when a claim fails or a broken mechanism passes."""
+    """Run the audit and write build/audit; exit status 1 when a claim fails or a broken
+    mechanism passes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--draws", type=int, default=DRAWS, help="draws of each law of each case"
@@ -270,7 +287,8 @@ def main() -> int:
     shown = summary(table)
     print(shown.to_string(float_format="{:.4f}".format))
     print(
-        f"{len(table)} bounds and {arguments.draws} draws a law: {time.perf_counter() - begun:.0f} s; {output}"
+        f"{len(table)} bounds and {arguments.draws} draws a law: "
+        f"{time.perf_counter() - begun:.0f} s; {output}"
     )
     return int(not is_sound(shown))
 

@@ -1,8 +1,10 @@
-"""The cases of the audit: every mechanism of the package at worst-case neighbours, with its claim and how to draw.
+"""The cases of the audit: every mechanism of the package at worst-case neighbours, with
+its claim and how to draw.
 
-Where a mechanism and the law behind another are one, it stands here once: the rows of Benvenuti et al. 2026's
-Algorithm 2 are draws of Dir(k p), and projections are post-processing of what is audited. Releases of one's own data
-are audited from the table of events to what is published in release/tools/audit.py.
+Where a mechanism and the law behind another are one, it stands here once: the rows of
+Benvenuti et al. 2026's Algorithm 2 are draws of Dir(k p), and projections are
+post-processing of what is audited. Releases of one's own data are audited from the
+table of events to what is published in release/tools/audit.py.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class Case:
     pair: Array
     """The exact delta of this pair."""
     losses: Losses
-    """(side, factor, size, rng): log P/Q of draws from the side, of the mechanism with its parameter times factor."""
+    """(side, factor, size, rng): log P/Q of draws from the side, of the mechanism with
+    its parameter times factor."""
     published: Array | float = math.nan
     """What the paper's theorem allows; NaN where there is none."""
     breakable: bool = False
@@ -53,7 +56,8 @@ class Case:
 
 
 def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
-    """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM, or to `most`."""
+    """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM,
+    or to `most`."""
     low = 0.0
     high = min(1.0, most)
     while float(claim(np.array([high]))[0]) > SMALLEST_CLAIM:
@@ -70,7 +74,7 @@ def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
     return np.linspace(0.0, low, LEVELS)
 
 
-# ------------------------------------------------------------------------------------- Dirichlet mechanisms
+# --- Dirichlet mechanisms -------------------------------------------------------------
 
 
 def published_profile(
@@ -83,7 +87,8 @@ def published_profile(
     eta_bar: float | None = None,
     m: int | None = None,
 ) -> Array:
-    """Return the least delta that Theorem 1 implies at each epsilon, over a grid of gammas."""
+    """Return the least delta that Theorem 1 implies at each epsilon, over a grid of
+    gammas."""
     count = n if m is None else m
     gamma = np.geomspace(1e-8, 0.999 / n, 200)
     spent = dirichlet.theorem1_vector_epsilon(
@@ -112,7 +117,8 @@ def log_ratio(x: Array) -> Array:
 
 
 def simplex_cases() -> Iterator[Case]:
-    """Yield the simplex release at the grades' border, and below the log-space threshold."""
+    """Yield the simplex release at the grades' border, and below the log-space
+    threshold."""
     yield simplex_case(20.6, 0.073, 1 / 98, breakable=False)
     yield simplex_case(110.6, 0.073, 1 / 98, breakable=True)
     yield simplex_case(0.9, 0.1, 0.05, breakable=False)
@@ -145,7 +151,8 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case
 
 
 def matrix_cases() -> Iterator[Case]:
-    """Yield the matrix release of Fallin et al. 2023 when one row changes, and when all 32 do (Definition 4)."""
+    """Yield the matrix release of Fallin et al. 2023 when one row changes, and when all
+    32 do (Definition 4)."""
     for k, changed in product((9.87, 98.7), (1, 32)):
         yield matrix_case(k, changed)
 
@@ -232,7 +239,8 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
 
 
 def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> Case:
-    """Return the release of a row of many events that gains or loses some in its first category, all of one unit."""
+    """Return the release of a row of many events that gains or loses some in its first
+    category, all of one unit."""
     others = 10_000
     pair = (np.array([events, others]), np.array([0, others]))
     pair = pair if direction == "remove" else pair[::-1]
@@ -272,14 +280,16 @@ def beta_loss(log_x: Array, a: float, c: float, b: float) -> Array:
 
 
 def beta_profile(epsilon: Array, a: float, c: float, b: float) -> Array:
-    """Return the exact delta at epsilon, of any sign, of Beta(a, b) against Beta(c, b)."""
+    """Return the exact delta at epsilon, of any sign, of Beta(a, b) against Beta(c,
+    b)."""
     edge = np.exp(np.minimum((epsilon + betaln(a, b) - betaln(c, b)) / (a - c), 0.0))
     tail = beta_law.sf if a > c else beta_law.cdf
     return tail(edge, a, b) - np.exp(epsilon) * tail(edge, c, b)
 
 
 def unit_case() -> Case:
-    """Return the release of two rows, in each of which two events of one unit end elsewhere."""
+    """Return the release of two rows, in each of which two events of one unit end
+    elsewhere."""
     alpha, kappa, events, rows = 10.0, 1.0, 2, 2
     pair = np.array([[[events, 0, 4]] * rows, [[0, events, 4]] * rows])
 
@@ -311,7 +321,8 @@ def unit_case() -> Case:
 
 
 def decision_cases() -> Iterator[Case]:
-    """Yield the release of the transition vectors of a decision process, of which one changes."""
+    """Yield the release of the transition vectors of a decision process, of which one
+    changes."""
     k, eta, shift = 60.0, 0.1, 0.05
     vectors = swapped(eta + shift, eta, (1 - 2 * eta - shift,))
     models = []
@@ -340,11 +351,12 @@ def decision_cases() -> Iterator[Case]:
     )
 
 
-# ------------------------------------------------------------------------------------------- noise to compare with
+# --- noise to compare with ------------------------------------------------------------
 
 
 def matrix_noise_cases() -> Iterator[Case]:
-    """Yield Gaussian and Laplace noise on a matrix of which one row changes, or three."""
+    """Yield Gaussian and Laplace noise on a matrix of which one row changes, or
+    three."""
     for (noise, scale), rows in product(
         (("gaussian", 0.05), ("laplace", 0.04)), (1, 3)
     ):
@@ -352,7 +364,8 @@ def matrix_noise_cases() -> Iterator[Case]:
 
 
 def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
-    """Return noise of one scale on the entries of a matrix, two of which change in each of some rows."""
+    """Return noise of one scale on the entries of a matrix, two of which change in each
+    of some rows."""
     b = 0.1
     pair = np.full((2, 3, 3), 1 / 3)
     pair[1, :rows, :2] += 0.5 * b * np.array([1.0, -1.0])
@@ -403,7 +416,10 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
             np.array(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)),
             exact,
         )
-    setting = f"scale {scale:g}, b {b:g}, {'one row changes' if rows == 1 else f'{rows} rows change'}"
+    setting = (
+        f"scale {scale:g}, b {b:g}, "
+        f"{'one row changes' if rows == 1 else f'{rows} rows change'}"
+    )
     name = f"{noise.title()} noise on a matrix"
     return Case(
         name,
@@ -456,12 +472,13 @@ def zero_sum_laplace_case() -> Case:
     )
 
 
-# -------------------------------------------------------------------------------------- discrete mechanisms
+# --- discrete mechanisms --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Finite:
-    """A mechanism on a finite space: laws(factor) (inputs, outputs), neighbours, draws as numbers of outputs."""
+    """A mechanism on a finite space: laws(factor) (inputs, outputs), neighbours, draws
+    as numbers of outputs."""
 
     mechanism: str
     setting: str
@@ -477,7 +494,8 @@ class Finite:
 def profile(
     laws: Array, neighbours: list[tuple[int, int]], epsilon: Array
 ) -> tuple[Array, list[int]]:
-    """Return the largest delta over the neighbours at each epsilon, and which pair has it, few different ones."""
+    """Return the largest delta over the neighbours at each epsilon, and which pair has
+    it, few different ones."""
     first, second = np.array(neighbours).T
     deltas = np.array(
         [measures.hockey_stick(laws[first], laws[second], level) for level in epsilon]
@@ -608,7 +626,8 @@ RING = np.array(
 
 
 def word_mechanisms() -> Iterator[Finite]:
-    """Yield the three mechanisms on all words of three letters, and on the trajectories of a small chain."""
+    """Yield the three mechanisms on all words of three letters, and on the trajectories
+    of a small chain."""
     spaces: tuple[tuple[str, int, Array | None], ...] = (
         ("all words of 3 letters", 3, None),
         ("a chain of 4 states", 4, RING),
@@ -677,7 +696,7 @@ def word_mechanism(
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
 
 
-# ---------------------------------------------------------------------------------------------------- all
+# --- all ------------------------------------------------------------------------------
 
 
 def cases(releases: Iterable[Case]) -> list[Case]:

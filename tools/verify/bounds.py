@@ -1,4 +1,5 @@
-"""What the audits measure with: exact laws, the delta that a claim implies elsewhere, counts of losses."""
+"""What the audits measure with: exact laws, the delta that a claim implies elsewhere,
+counts of losses."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from dpsim.checks import Array, Integers
 
 
 def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
-    """Return sum_z max(p(z) - e^epsilon q(z), 0), the exact delta of laws p and q (..., n) at epsilon.
+    """Return sum_z max(p(z) - e^epsilon q(z), 0), the exact delta of laws p and q (...,
+    n) at epsilon.
 
-    epsilon (...) in [0, 700]; p, q probability vectors; they broadcast. Raises ValueError.
+    epsilon (...) in [0, 700]; p, q probability vectors; they broadcast. Raises
+    ValueError.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0, LARGEST_EPSILON)
     p = checks.simplex("p", p)
@@ -26,11 +29,13 @@ def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: ArrayLike) -> Array:
 def implied_delta(
     epsilon: ArrayLike, spent: ArrayLike, delta: ArrayLike = 0.0
 ) -> Array:
-    """Return the largest delta at epsilon of any mechanism that is (spent, delta)-private.
+    """Return the largest delta at epsilon of any mechanism that is (spent,
+    delta)-private.
 
-    delta from `spent` on; below it delta + (1 - delta) (e^spent - e^epsilon) / (1 + e^spent), attained by randomised
-    response that reveals its input with probability delta (Kairouz, Oh, Viswanath 2015, Theorem 2.1 and figure 1).
-    epsilon and spent >= 0, delta in [0, 1]; they broadcast. Raises ValueError.
+    delta from `spent` on; below it delta + (1 - delta) (e^spent - e^epsilon) / (1 +
+    e^spent), attained by randomised response that reveals its input with probability
+    delta (Kairouz, Oh, Viswanath 2015, Theorem 2.1 and figure 1). epsilon and spent >=
+    0, delta in [0, 1]; they broadcast. Raises ValueError.
     """
     epsilon = checks.real("epsilon", epsilon, 0.0)
     spent = checks.real("spent", spent, 0.0)
@@ -47,10 +52,12 @@ def exceedances(
     seed: int,
     name: str,
 ) -> Integers:
-    """Return how many of `draws` privacy losses exceed each epsilon: integers of its shape, in 0..draws.
+    """Return how many of `draws` privacy losses exceed each epsilon: integers of its
+    shape, in 0..draws.
 
-    losses(size, rng): that many log-likelihood ratios log P/Q of draws from one of the laws, (size,). They are drawn in
-    chunks of 50,000 over the threads, with streams of seed >= 0 and name alone (`streams.in_chunks`).
+    losses(size, rng): that many log-likelihood ratios log P/Q of draws from one of the
+    laws, (size,). They are drawn in chunks of 50,000 over the threads, with streams of
+    seed >= 0 and name alone (`streams.in_chunks`).
     """
     levels = checks.real("epsilon", epsilon)
 

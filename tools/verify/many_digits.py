@@ -1,4 +1,5 @@
-"""Formulas in many digits that do not use dpsim: what `precision_checks` and `known_answers` compare it with."""
+"""Formulas in many digits that do not use dpsim: what `precision_checks` and
+`known_answers` compare it with."""
 
 from __future__ import annotations
 
@@ -102,10 +103,14 @@ def sum_of_laplace(epsilon: Any, D: Any, m: int) -> Any:
             cuts = [low, *range(int(mp.floor(low)) + 1, j + 1)]
             for left, right in pairwise(cuts):
                 total += weight * mp.quad(
-                    lambda v, j=j, start=start: (D / 2) ** j * mp.exp(-D * (j - v)) * hall(v, j)
-                    * -mp.expm1(epsilon - start - 2 * D * v),
+                    lambda v, j=j, start=start: (
+                        (D / 2) ** j
+                        * mp.exp(-D * (j - v))
+                        * hall(v, j)
+                        * -mp.expm1(epsilon - start - 2 * D * v)
+                    ),
                     [left, right],
-                )  # fmt: skip
+                )
     return total
 
 

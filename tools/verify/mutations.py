@@ -1,9 +1,11 @@
-"""Faults put into the code on purpose: `python -m tools.verify.mutations` shows which of them the tests find.
+"""Faults put into the code on purpose: `python -m tools.verify.mutations` shows which
+of them the tests find.
 
-Each line of faults.csv makes a promise of privacy false: in `file` the text `before` becomes `after`. It is put into a
-copy of the tree, never in place, and `tests` (a folder of tests/, or release/tests) is run there: the fault is found
-when a test fails.
-The same tests are first run without a fault, so that a test that fails anyhow finds nothing.
+Each line of faults.csv makes a promise of privacy false: in `file` the text `before`
+becomes `after`. It is put into a copy of the tree, never in place, and `tests` (a
+folder of tests/, or release/tests) is run there: the fault is found when a test fails.
+The same tests are first run without a fault, so that a test that fails anyhow finds
+nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ PASSED, FAILED = 0, 1  # exit codes of pytest; the others say that no test was r
 
 
 class Fault(NamedTuple):
-    """In this file this text becomes that one; the folder of tests that should find it; what it would break."""
+    """In this file this text becomes that one; the folder of tests that should find it;
+    what it would break."""
 
     file: str
     before: str
@@ -63,7 +66,8 @@ def put(fault: Fault, tree: Path) -> None:
 
 
 def copy(tree: Path, into: Path) -> Path:
-    """Copy a tree without what is built, times of files and compiled functions included."""
+    """Copy a tree without what is built, times of files and compiled functions
+    included."""
     return Path(
         shutil.copytree(
             tree, into, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT)
@@ -105,7 +109,8 @@ def pass_on(tree: Path, *tests: str) -> bool:
         return False
     if done.returncode not in (PASSED, FAILED):
         raise RuntimeError(
-            f"pytest ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}"
+            "pytest ended with "
+            f"{done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}"
         )
     return done.returncode == PASSED
 
@@ -136,7 +141,8 @@ def main() -> int:
             missed += not found
             seconds = time.perf_counter() - begun
             print(
-                f"{'found' if found else 'MISSED':7}{seconds:5.0f} s  {fault.file:34} {fault.why}",
+                f"{'found' if found else 'MISSED':7}{seconds:5.0f} s  {fault.file:34} "
+                f"{fault.why}",
                 flush=True,
             )
     print(f"{len(chosen)} faults, {missed} missed")

@@ -1,9 +1,11 @@
-"""Hard functions and inverses against many digits: `python -m tools.verify.precision` prints the worst error of each.
+"""Hard functions and inverses against many digits: `python -m tools.verify.precision`
+prints the worst error of each.
 
-Each check of precision_checks is a function of the package, a reference in mpmath, a grid wider than the unit tests',
-and the error the package states or is held to. Arguments are floats and enter the reference exactly. Errors are
-relative; for logarithms, where the value may be near zero, relative to max(1, |log|), so that below one they are
-relative errors of the quantity itself.
+Each check of precision_checks is a function of the package, a reference in mpmath, a
+grid wider than the unit tests', and the error the package states or is held to.
+Arguments are floats and enter the reference exactly. Errors are relative; for
+logarithms, where the value may be near zero, relative to max(1, |log|), so that below
+one they are relative errors of the quantity itself.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def number(value: Any) -> Any:
 
 
 def error(check: Check, arguments: tuple[Any, ...]) -> float:
-    """Return the error of one evaluation, infinite for a value that is not finite, or on the wrong side."""
+    """Return the error of one evaluation, infinite for a value that is not finite, or
+    on the wrong side."""
     ours = float(check.ours(*arguments))
     if not math.isfinite(ours):
         return math.inf
@@ -48,7 +51,8 @@ def table(
     seed: int = 0,
     on_row: Callable[[str], object] = lambda line: None,
 ) -> pd.DataFrame:
-    """Return the worst error of every check and where it is; `most` points of each grid, all of them for None."""
+    """Return the worst error of every check and where it is; `most` points of each
+    grid, all of them for None."""
     rng = np.random.default_rng(seed)
     rows = []
     for check in checks():
@@ -70,7 +74,8 @@ def table(
         )
         seconds = time.perf_counter() - begun
         on_row(
-            f"{check.function:62} {size:5} {errors[worst]:8.1e} {check.tolerance:8.0e} {seconds:5.1f} s  at {place}"
+            f"{check.function:62} {size:5} {errors[worst]:8.1e} "
+            f"{check.tolerance:8.0e} {seconds:5.1f} s  at {place}"
         )
     return pd.DataFrame(
         rows,
@@ -90,7 +95,8 @@ def shown(value: Any) -> str:
 
 
 def markdown(result: pd.DataFrame) -> str:
-    """Return the page of the checks: what was done, what it proves, a row for each function."""
+    """Return the page of the checks: what was done, what it proves, a row for each
+    function."""
     held = (
         "every one is within" if result["within"].all() else "NOT every one is within"
     )
@@ -102,22 +108,26 @@ def markdown(result: pd.DataFrame) -> str:
     points = int(result["points"].sum())
     return f"""# Special functions and inverses against many digits
 
-{len(result)} results were compared with references of their own in {DIGITS} digits (mpmath), at {points:,} points with
-extremes included: arguments from 1e-8 to 1e12, δ down to 1e-300. The relative error is shown at the worst point of
-each, and {held} what the function states or is held to.
+{len(result)} results were compared with references of their own in {DIGITS} digits
+(mpmath), at {points:,} points with extremes included: arguments from 1e-8 to 1e12, δ
+down to 1e-300. The relative error is shown at the worst point of each, and {held} what
+the function states or is held to.
 
 {markdown_table(columns, rows, (0, 4))}
 
-Logarithms: relative to the larger of 1 and the logarithm. "Back to": the inverse's result, put into the reference,
-should give the target, and no rounding may make the promise weaker. Allowed errors of 1e-6 and more are those of
-functions that round their result to the safe side by as much and say so.
+Logarithms: relative to the larger of 1 and the logarithm. "Back to": the inverse's
+result, put into the reference, should give the target, and no rounding may make the
+promise weaker. Allowed errors of 1e-6 and more are those of functions that round their
+result to the safe side by as much and say so.
 
-[Every number](precision.csv). Rerun: `make audit`; `python -m tools.verify.precision --write` renews these files.
+[Every number](precision.csv). Rerun: `make audit`;
+`python -m tools.verify.precision --write` renews these files.
 """
 
 
 def main() -> int:
-    """Print the table and write it to build/audit; exit status 1 when an error is above its tolerance."""
+    """Print the table and write it to build/audit; exit status 1 when an error is above
+    its tolerance."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--most", type=int, default=None, help="points of each grid; all by default"

@@ -1,7 +1,9 @@
-"""The checks of `tools.verify.precision`: special functions where the usual formulas fail, and inverses.
+"""The checks of `tools.verify.precision`: special functions where the usual formulas
+fail, and inverses.
 
-Each has a reference of its own in many digits. An inverse is put back: its result, in the reference, gives the target.
-What is the same formula in NumPy and in mpmath has no row: the functions it is made of have theirs.
+Each has a reference of its own in many digits. An inverse is put back: its result, in
+the reference, gives the target. What is the same formula in NumPy and in mpmath has no
+row: the functions it is made of have theirs.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ SIDE_SLACK = (
 
 @dataclass(frozen=True)
 class Check:
-    """A function of the package, its reference, the grid of arguments and the error allowed."""
+    """A function of the package, its reference, the grid of arguments and the error
+    allowed."""
 
     function: str
     ours: Callable[..., Any]
@@ -47,7 +50,8 @@ class Check:
     tolerance: float
     log: bool = False
     side: int = 0
-    """1: a value below the truth is wrong, -1: one above it, both but for roundings of SIDE_SLACK."""
+    """1: a value below the truth is wrong, -1: one above it, both but for roundings of
+    SIDE_SLACK."""
 
 
 def log_target(delta: Any, *rest: Any) -> Any:
@@ -61,7 +65,8 @@ def back(
     points: Sequence[tuple[Any, ...]],
     side: int = -1,
 ) -> Check:
-    """Return the check of an inverse, put back into a reference: log delta of its result against that of the target."""
+    """Return the check of an inverse, put back into a reference: log delta of its
+    result against that of the target."""
     return Check(
         f"{function}, back to log delta",
         ours,
@@ -93,7 +98,7 @@ def log_kernel(x: Any, p: Any, k: Any) -> Any:
     return k * p * mp.log(x) + k * (1 - p) * mp.log1p(-x) - log_beta(k * p, k - k * p)
 
 
-# ---------------------------------------------------------------------------------------------------- special functions
+# --- special functions ----------------------------------------------------------------
 
 
 def stirling_rest(x: Any) -> Any:
@@ -193,7 +198,7 @@ def special_checks() -> list[Check]:
     ]
 
 
-# -------------------------------------------------------------------------------------------------- Dirichlet mechanism
+# --- Dirichlet mechanism --------------------------------------------------------------
 
 
 def sharing_epsilon(k: Any, shift: Any, eta: Any, gamma: Any, m: int, rest: Any) -> Any:
@@ -205,7 +210,8 @@ def sharing_epsilon(k: Any, shift: Any, eta: Any, gamma: Any, m: int, rest: Any)
 
 
 def log_sum_of_tails(k: Any, eta: Any, gamma: Any, n: int) -> Any:
-    """Return the logarithm of the union bound on delta at the worst vertex, at most 0."""
+    """Return the logarithm of the union bound on delta at the worst vertex, at most
+    0."""
     tail = beta_tail(k * eta, k - k * eta, gamma)
     large = 1 - (n - 1) * eta
     return min(
@@ -224,7 +230,8 @@ def border_of(epsilon: float, k: Any, shift: Any, eta: Any, n: int) -> Any:
 def log_delta_at_best(
     delta: float, k: float, shift: float, eta: float, n: int
 ) -> float:
-    """Return, in many digits, the logarithm of delta at the gamma behind the package's best epsilon."""
+    """Return, in many digits, the logarithm of delta at the gamma behind the package's
+    best epsilon."""
     epsilon = float(
         dirichlet.theorem1.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
     )
@@ -288,7 +295,7 @@ def dirichlet_checks() -> list[Check]:
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------- accounting
+# --- accounting -----------------------------------------------------------------------
 
 
 def accounting_checks() -> list[Check]:
@@ -398,7 +405,7 @@ def accounting_checks() -> list[Check]:
     ]
 
 
-# -------------------------------------------------------------------------------------------------------- chains, radii
+# --- chains, radii --------------------------------------------------------------------
 
 
 def random_chain(n: int, spread: float) -> np.ndarray:
@@ -413,7 +420,8 @@ def stationary_entry(n: int, spread: float, i: int) -> Any:
 
 
 def stationary(chain: np.ndarray) -> Any:
-    """Return the stationary distribution of a chain, whose off-diagonal entries define it, by elimination."""
+    """Return the stationary distribution of a chain, whose off-diagonal entries define
+    it, by elimination."""
     A = mp.matrix(chain.tolist())
     for row in range(A.rows):
         A[row, row] = 1 - mp.fsum(A[row, j] for j in range(A.cols) if j != row)
@@ -429,9 +437,11 @@ def stationary_mass(n: int, spread: float, i: int) -> Any:
 
 
 def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
-    """Return sup over x of g_r(x) / (beta x) at r = 1 - complement: found in floats, evaluated in many digits.
+    """Return sup over x of g_r(x) / (beta x) at r = 1 - complement: found in floats,
+    evaluated in many digits.
 
-    x below 1 - r has an upper tail, x above r a lower one, so the search runs over shares of either.
+    x below 1 - r has an upper tail, x above r a lower one, so the search runs over
+    shares of either.
     """
     radius = 1 - complement
     c = float(complement)
@@ -479,7 +489,8 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
 
 
 def exact_radius(k: Any, beta: Any) -> Any:
-    """Return the smallest radius in many digits, by bisection for log(1 - r) around the package's."""
+    """Return the smallest radius in many digits, by bisection for log(1 - r) around the
+    package's."""
     k = float(k)
     beta = float(beta)
     near = 1 - float(mdp.concentration_radius(k, beta, 2, "exact"))
@@ -520,7 +531,7 @@ def chain_checks() -> list[Check]:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------- words, histograms
+# --- words, histograms ----------------------------------------------------------------
 
 
 COUNTS = (
@@ -541,7 +552,8 @@ def cost(z: Integers, x: Integers) -> Any:
 
 
 def largest_delta(t: Any, epsilon: float) -> Any:
-    """Return the largest delta at epsilon over the neighbours among histograms of 7 in 3 bins."""
+    """Return the largest delta at epsilon over the neighbours among histograms of 7 in
+    3 bins."""
     laws = []
     for x in SPACE:
         terms = [mp.exp(cost(z, x) / t) for z in SPACE]
@@ -555,7 +567,8 @@ def largest_delta(t: Any, epsilon: float) -> Any:
 
 
 def least_epsilon(delta: Any, t: Any) -> Any:
-    """Return where the same falls to delta, for the identity, near where the package says it does."""
+    """Return where the same falls to delta, for the identity, near where the package
+    says it does."""
     near = float(boltzmann.epsilon_at_delta(7, 3, float(t), float(delta)))
 
     def excess(epsilon: Any) -> Any:
@@ -568,7 +581,8 @@ def least_epsilon(delta: Any, t: Any) -> Any:
 
 
 def discrete_checks() -> list[Check]:
-    """Return the checks of permute-and-flip's law and of the histograms' exact privacy."""
+    """Return the checks of permute-and-flip's law and of the histograms' exact
+    privacy."""
     laws = [
         (counts, epsilon, b, distance)
         for counts, epsilon, b in grid(COUNTS, [0.0, 1e-6, 0.5, 5.0, 60.0], [1, 3])
@@ -602,7 +616,7 @@ def discrete_checks() -> list[Check]:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------------- noise
+# --- noise ----------------------------------------------------------------------------
 
 
 def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
@@ -613,17 +627,20 @@ def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
 
 
 def laplace_profile(epsilon: Any, scale: Any, b: Any, rows: int) -> Any:
-    """Return delta of Laplace noise on 2 rows entries, each moved by b/2, from the law of the sum of their losses.
+    """Return delta of Laplace noise on 2 rows entries, each moved by b/2, from the law
+    of the sum of their losses.
 
-    With D = b / (2 scale) a loss is D with probability 1/2, -D with e^-D / 2, and in between D (2 u - 1) with density
-    e^(-D (1-u)) D / 2 in u: the sum of j of those has the density of Irwin and Hall times e^(-D (j-v)) (D/2)^j.
+    With D = b / (2 scale) a loss is D with probability 1/2, -D with e^-D / 2, and in
+    between D (2 u - 1) with density e^(-D (1-u)) D / 2 in u: the sum of j of those has
+    the density of Irwin and Hall times e^(-D (j-v)) (D/2)^j.
     """
     with mp.workdps(25):
         return sum_of_laplace(epsilon, b / (2 * scale), 2 * rows)
 
 
 def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
-    """Return the scale of Laplace noise on one row at which 1 - (1 + v/2) e^-v, v = (b/scale - epsilon)/2, is delta."""
+    """Return the scale of Laplace noise on one row at which 1 - (1 + v/2) e^-v, v =
+    (b/scale - epsilon)/2, is delta."""
     v = 2 * delta  # the root for small v; Newton's steps after it
     for _ in range(8):
         v -= (-mp.expm1(-v) - v / 2 * mp.exp(-v) - delta) / ((1 + v) / 2 * mp.exp(-v))
@@ -636,7 +653,8 @@ def one_row(delta: float, epsilon: float, b: float) -> float:
 
 
 def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
-    """Return P(at least `hits` successes), or at most, in many digits at a Clopper-Pearson bound: alpha."""
+    """Return P(at least `hits` successes), or at most, in many digits at a
+    Clopper-Pearson bound: alpha."""
     bound = mp.mpf(float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper]))
     with mp.workdps(DIGITS):
         tail = beta_tail(mp.mpf(hits + upper), mp.mpf(draws - hits + 1 - upper), bound)

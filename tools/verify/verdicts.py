@@ -1,4 +1,5 @@
-"""Asks whether a seed can turn a verdict: `python -m tools.verify.verdicts` draws every drawn row with 20 seeds.
+"""Asks whether a seed can turn a verdict: `python -m tools.verify.verdicts` draws every
+drawn row with 20 seeds.
 
 Of each notebook only the cells run that such a row needs, with the committed sample
 sizes; a row whose cells never read `seed` cannot be turned by one. Every row must be in
@@ -33,7 +34,8 @@ from dpsim import ledger, paths
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell of code says, which names it reads from cells above, which it makes or changes, which it replaces."""
+    """What a cell of code says, which names it reads from cells above, which it makes
+    or changes, which it replaces."""
 
     source: str
     reads: frozenset[str]
@@ -42,7 +44,8 @@ class Cell:
 
 
 def cell(source: str) -> Cell:
-    """Return what a cell reads and makes; when in doubt it reads and changes a name, and does not replace it."""
+    """Return what a cell reads and makes; when in doubt it reads and changes a name,
+    and does not replace it."""
     reads: set[str] = set()
     makes: set[str] = set()
     replaces: set[str] = set()
@@ -65,7 +68,8 @@ def cell(source: str) -> Cell:
 
 
 def _referenced(table: symtable.SymbolTable) -> set[str]:
-    """Return the names of the notebook that a statement refers to, also within its functions."""
+    """Return the names of the notebook that a statement refers to, also within its
+    functions."""
     whole = table.get_type() == "module"
     own = {
         s.get_name()
@@ -81,7 +85,8 @@ OWN = "comprehension_own_"
 
 
 def _apart(statement: ast.stmt) -> ast.stmt:
-    """Return the statement with other names for what its comprehensions count with: Python 3.12 inlines them."""
+    """Return the statement with other names for what its comprehensions count with:
+    Python 3.12 inlines them."""
     statement = copy.deepcopy(statement)
     for node in ast.walk(statement):
         if isinstance(
@@ -105,7 +110,8 @@ def _own(table: symtable.SymbolTable) -> set[str]:
 
 
 def _changed(statement: ast.stmt) -> set[str]:
-    """Return the names whose value a statement may change in place: x += 1, x[0] = 1, x.a = 1, x.append(1)."""
+    """Return the names whose value a statement may change in place: x += 1, x[0] = 1,
+    x.a = 1, x.append(1)."""
     found = set()
     for node in ast.walk(statement):
         place: ast.expr | None = (
@@ -155,7 +161,8 @@ def needed(cells: Sequence[Cell], last: int) -> list[int]:
 
 
 def drawn(name: str) -> list[Cell]:
-    """Return the cells that a notebook's drawn rows need: rows of which some cell reads `seed`.
+    """Return the cells that a notebook's drawn rows need: rows of which some cell reads
+    `seed`.
 
     Rows that are only shown are not asked, because nothing follows from them.
     """
@@ -187,10 +194,12 @@ def run(cells: Sequence[Cell], seed: int, output: Path) -> Path:
 
 
 def turned(paper: str, runs: Mapping[str, Path]) -> pd.DataFrame:
-    """Return the rows of a paper that are out of order in a run, or have another verdict than the committed figures.
+    """Return the rows of a paper that are out of order in a run, or have another
+    verdict than the committed figures.
 
-    runs: the folder of each run's results. Columns run, committed, verdict, reproduced; index the id. Rows that every
-    run leaves out, those that no seed can turn, are not asked.
+    runs: the folder of each run's results. Columns run, committed, verdict, reproduced;
+    index the id. Rows that every run leaves out, those that no seed can turn, are not
+    asked.
     """
     rows = ledger.published().query("paper == @paper")
     found = {name: ledger.results(folder) for name, folder in runs.items()}
@@ -229,7 +238,8 @@ def broken(notebook: str, runs: Mapping[str, Path]) -> pd.DataFrame:
 
 
 def main() -> int:
-    """Draw the rows of each paper with each seed; exit status 1 when a verdict turns."""
+    """Draw the rows of each paper with each seed; exit status 1 when a verdict
+    turns."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=ledger.SEEDS, help="how many")
     parser.add_argument(
@@ -256,7 +266,8 @@ def main() -> int:
             table = pd.concat([turned(paper, runs), broken(notebook, runs)])
         seconds = time.process_time() - began
         print(
-            f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned ({seconds:.0f} s of processors)"
+            f"{paper}: {len(rows)} rows, {len(runs)} seeds, {len(table)} turned "
+            f"({seconds:.0f} s of processors)"
         )
         if len(table):
             print(table.to_string())

@@ -210,7 +210,7 @@ def below(limit: int, q: Any) -> Any:
     return mp.fsum(discrete_laplace(z, q) for z in range(-reach_of(q), limit))
 
 
-# -------------------------------------------------------------------- noise of sum zero
+# --- noise of sum zero ----------------------------------------------------------------
 
 
 def over_angles(n: int, q: Any) -> tuple[Any, Any, Any]:

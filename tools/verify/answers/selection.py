@@ -100,7 +100,7 @@ def stairs(n: int, epsilon: Any, b: int, offset: int) -> Weights:
     )
 
 
-# ----------------------------------------------------------------------- the mechanisms
+# --- the mechanisms -------------------------------------------------------------------
 
 
 @cache
@@ -216,7 +216,7 @@ def _convolved(p: list[Any], q: list[Any]) -> list[Any]:
     return total
 
 
-# ------------------------------------------------------ what they spend, by brute force
+# --- what they spend, by brute force --------------------------------------------------
 
 
 def laws(space: Space, law: Law, q: Weights) -> dict[Word, list[Any]]:
