@@ -22,7 +22,7 @@ from dpsim.words import exact_epsilon
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism
 from dpsim.words.space import word_space
-from dpsim_release import noise
+from dpsim_release import discrete_laplace
 
 EQUAL, AT_LEAST, AT_MOST = "equal to", "at least", "at most"
 FAR = math.inf  # for bounds that may be far from the value
@@ -210,7 +210,7 @@ def of_discrete_laplace(row):
     scale = about["scale"]
     times = about.get("times", 1)
     events = about.get("counts", 1) * about.get("change", 1)
-    made = noise.laplace_noise(events / scale, events)
+    made = discrete_laplace.laplace_noise(events / scale, events)
     if row.quantity == "expected error":
         yield row.equal("Noise.mean_absolute", made.mean_absolute)
     elif row.quantity == "probability":
@@ -219,7 +219,7 @@ def of_discrete_laplace(row):
         )
     elif row.quantity == "epsilon" and row.given["delta"] == 0:
         yield row.above("Noise.epsilon", times * made.epsilon, 1e-12)
-        needed = noise.laplace_noise(row.high / times, events).scale
+        needed = discrete_laplace.laplace_noise(row.high / times, events).scale
         yield Claim("laplace_noise", needed, EQUAL, scale, scale, 1e-12)
     elif row.quantity == "epsilon":
         yield row.above("the sum of Noise.epsilon", times * made.epsilon)
@@ -229,11 +229,11 @@ def of_threshold(row):
     """The bound on delta of pairs that a unit has alone, for any split of its
     events."""
     events = row.about["events"]
-    made = noise.laplace_noise(1.0 / row.about["scale"])
-    bound = noise.pair_delta(made, sum(events), row.about["threshold"])
+    made = discrete_laplace.laplace_noise(1.0 / row.about["scale"])
+    bound = discrete_laplace.pair_delta(made, sum(events), row.about["threshold"])
     worst = events in ([1], [2])  # the splits for which the bound is exact
     yield row.above("pair_delta", bound, 1e-8 if worst else 0.5)
-    least, spent = noise.pair_threshold(made, sum(events), bound)
+    least, spent = discrete_laplace.pair_threshold(made, sum(events), bound)
     assert least == row.about["threshold"]
     yield row.above("pair_threshold", spent)
 

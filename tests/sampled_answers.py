@@ -12,8 +12,7 @@ from dpsim import boltzmann, dirichlet, words
 from dpsim.words.automaton import log_integers
 from dpsim.words.distances import Mechanism, sample_distances
 from dpsim.words.space import word_space
-from dpsim_release import draws as release_draws
-from dpsim_release import noise
+from dpsim_release import discrete_laplace
 
 STEPS = 150
 """Steps of a Metropolis chain after which it has reached its limit, on few
@@ -42,9 +41,9 @@ def of_discrete_laplace(row, size, rng):
     samples."""
     if row.quantity not in ("expected error", "probability"):
         return None
-    made = noise.laplace_noise(1.0 / row.about["scale"])
+    made = discrete_laplace.laplace_noise(1.0 / row.about["scale"])
     start = 10**6
-    found = release_draws.noisy_counts(np.full(size, start), made, rng) - start
+    found = discrete_laplace.noisy_counts(np.full(size, start), made, rng) - start
     if row.quantity == "expected error":
         return np.abs(found)
     return found >= row.given["at least"]

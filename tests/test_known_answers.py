@@ -17,7 +17,7 @@ from dpsim import accounting, boltzmann, checks, dirichlet, paths
 from dpsim.accounting import noise_scales
 from dpsim.boltzmann import zero_sum_noise
 from dpsim.words import distances
-from dpsim_release import noise
+from dpsim_release import discrete_laplace
 from tools.verify import known_answers
 from tools.verify.answers import real_noise
 from tools.verify.answers.answer import DIGITS, About, Answer, ends
@@ -275,20 +275,22 @@ def wrong_law(patch, factor):
 
 def wrong_noise(patch, factor):
     """The scale of the noise on counts."""
-    right = noise.laplace_noise
+    right = discrete_laplace.laplace_noise
 
     def laplace_noise(epsilon, events=1):
         made = right(epsilon, events)
         return made._replace(scale=factor * made.scale, epsilon=made.epsilon / factor)
 
-    patch.setattr(noise, "laplace_noise", laplace_noise)
+    patch.setattr(discrete_laplace, "laplace_noise", laplace_noise)
 
 
 def wrong_threshold(patch, factor):
     """The epsilon that the tail of the noise has at the threshold."""
-    right = noise.Noise.log_tail
+    right = discrete_laplace.Noise.log_tail
     patch.setattr(
-        noise.Noise, "log_tail", lambda made, least: factor * right(made, least)
+        discrete_laplace.Noise,
+        "log_tail",
+        lambda made, least: factor * right(made, least),
     )
 
 

@@ -1,9 +1,10 @@
 from .unit import (
     Unit as Unit,
 )
-from .noise import (
+from .discrete_laplace import (
     Noise as Noise,
     laplace_noise as laplace_noise,
+    noisy_counts as noisy_counts,
     pair_threshold as pair_threshold,
 )
 from .table import (
@@ -26,23 +27,23 @@ from .chain import (
     PrivateChain as PrivateChain,
     release_chain as release_chain,
 )
-from .draws import (
-    noisy_counts as noisy_counts,
-)
 from .estimate import (
     estimate_chain as estimate_chain,
 )
-from .files import (
+from .release_folder import (
     load as load,
 )
 from .budget import (
     Limit as Limit,
 )
-from .planning import (
+from .expected_error import (
     plan as plan,
 )
-from .command import (
+from .options import (
     Options as Options,
+    ReleaseOptions as ReleaseOptions,
+)
+from .private_chain import (
     privatize as privatize,
 )
 from . import times as times

@@ -57,7 +57,7 @@ def release(files: tuple[str, ...], **options: Any) -> Output:
     graph, frequent pairs are chosen privately. Only the standard output may be
     published, and not that a table was refused. In Python: dpsim_release.privatize.
     """
-    from dpsim_release.command import release_lines
+    from dpsim_release.command_lines import release_lines
 
     def tell(line: str) -> None:
         click.echo(line, err=True)
@@ -95,6 +95,6 @@ def plan(**options: Any) -> Output:
 
     Only public numbers are used, and no privacy budget is spent.
     """
-    from dpsim_release.command import plan_lines
+    from dpsim_release.command_lines import plan_lines
 
     return plan_lines(**options), 0

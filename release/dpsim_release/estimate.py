@@ -37,7 +37,7 @@ from scipy import sparse
 
 from dpsim import checks
 from dpsim.checks import Array, Integers, Mask
-from dpsim_release.noise import Noise
+from dpsim_release.discrete_laplace import Noise
 from dpsim_release.support import PRIVATE_LABELS, PRIVATE_PAIRS, Support
 
 LEARNED = "learned"

@@ -47,8 +47,9 @@ from scipy.special import ndtri
 from dpsim import checks
 from dpsim.checks import Array, Integers
 from dpsim.numerics.search import least_integer
+from dpsim_release.discrete_laplace import Noise
 from dpsim_release.estimate import row_sums, weak_rows
-from dpsim_release.noise import Noise
+from dpsim_release.estimated_chain import EstimatedChain
 
 MOST_LABELS = 2_000  # for intervals of the stationary distribution
 # the largest ratio of the second order to the first; up to this ratio, the tests find
@@ -57,7 +58,9 @@ SECOND = 0.25
 PSEUDO_EVENTS = 1.0  # added to a count before its sampling variance is estimated
 
 
-def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
+def intervals(
+    chain: EstimatedChain, of: str, level: float, target: str
+) -> pd.DataFrame:
     """Return the table of `PrivateChain.intervals`.
 
     Raises ValueError if the intervals would have less than their stated coverage.
@@ -78,7 +81,7 @@ def intervals(chain: Any, of: str, level: float, target: str) -> pd.DataFrame:
     return _stationary(chain, level, target)
 
 
-def count_intervals(chain: Any, level: float) -> pd.DataFrame:
+def count_intervals(chain: EstimatedChain, level: float) -> pd.DataFrame:
     """Return the noisy counts with added columns low and high.
 
     These columns bound the true count of each pair; the level holds for each pair
@@ -136,7 +139,7 @@ def conditional_interval(
     return low[place], high[place]
 
 
-def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
+def _probabilities(chain: EstimatedChain, level: float, target: str) -> pd.DataFrame:
     """Return a table with the columns origin, destination, probability, low and high.
 
     It has a row for each pair in the support.
@@ -164,7 +167,7 @@ def _probabilities(chain: Any, level: float, target: str) -> pd.DataFrame:
     return _cut(table, low, high)
 
 
-def _stationary(chain: Any, level: float, target: str) -> pd.DataFrame:
+def _stationary(chain: EstimatedChain, level: float, target: str) -> pd.DataFrame:
     """Return the columns stationary, low and high by label.
 
     Raises ValueError unless the second-order term is small compared with the first.

@@ -6,8 +6,9 @@ from typing import Any
 
 from dpsim.private import SIMULATION, round_up
 from dpsim_release import scratch
+from dpsim_release.discrete_laplace import Noise
+from dpsim_release.estimated_chain import EstimatedChain
 from dpsim_release.labels import first_labels, short_label, visible
-from dpsim_release.noise import Noise
 from dpsim_release.unit import Unit
 
 RELEASED = "private release"
@@ -47,7 +48,7 @@ def facts(
     }
 
 
-def of_rows(chain: Any) -> dict[str, Any]:
+def of_rows(chain: EstimatedChain) -> dict[str, Any]:
     """Return the facts about the rows of a chain, which follow from its noisy counts.
 
     Labels are given as text for a page, because any text may be a label.
@@ -59,7 +60,7 @@ def of_rows(chain: Any) -> dict[str, Any]:
     }
 
 
-def trust(chain: Any) -> str:
+def trust(chain: EstimatedChain) -> str:
     """Return plain sentences that say how far a release can be trusted."""
     if not chain.noisy.size:
         return "Nothing was released, so there is nothing to trust."
@@ -78,7 +79,7 @@ def trust(chain: Any) -> str:
     return " ".join(sentences)
 
 
-def arrivals(chain: Any) -> list[str]:
+def arrivals(chain: EstimatedChain) -> list[str]:
     """Return a sentence about the rows that hold nothing but shares of arrivals."""
     rows = chain.arrivals_only
     if not rows:
@@ -96,7 +97,7 @@ def arrivals(chain: Any) -> list[str]:
     ]
 
 
-def guarantee(chain: Any) -> list[str]:
+def guarantee(chain: EstimatedChain) -> list[str]:
     """Return the guarantee and the meaning of neighbours, each as a line.
 
     The epsilon and the delta are rounded up.
@@ -119,7 +120,7 @@ def guarantee(chain: Any) -> list[str]:
         moves = " An event is a move from one visit of the unit to its next visit."
     lines = [
         f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon "
-        f"{epsilon}, delta {delta} ({proven}; the proofs are in dpsim_release.noise). "
+        f"{epsilon}, delta {delta} ({proven}; the proofs are in dpsim_release.discrete_laplace). "
         "The probability of any set of outputs is at most e^epsilon times its "
         "probability from a neighbouring table, plus delta.",
         "Neighbours: two tables, one of which has one unit more than the other. The "
@@ -129,7 +130,7 @@ def guarantee(chain: Any) -> list[str]:
     return list(map(visible, lines))
 
 
-def in_words(chain: Any) -> str:
+def in_words(chain: EstimatedChain) -> str:
     """Return the statement of a release in plain sentences.
 
     Every epsilon and every delta in it is rounded up.
@@ -194,7 +195,7 @@ def in_words(chain: Any) -> str:
     return "\n".join(map(visible, lines))
 
 
-def _of_the_long_run(chain: Any) -> list[str]:
+def _of_the_long_run(chain: EstimatedChain) -> list[str]:
     """Return sentences about the stationary distribution.
 
     If there is no unique one, the sentences say why, and what would help.

@@ -25,12 +25,11 @@ import dpsim_release as release
 from dpsim import cli
 from dpsim_release import (
     budget,
-    draws,
+    discrete_laplace,
     estimate,
-    files,
+    expected_error,
     labels,
-    noise,
-    planning,
+    release_folder,
     sources,
     support,
     table,
@@ -38,8 +37,8 @@ from dpsim_release import (
     unit,
 )
 
-MODULES = (budget, draws, estimate, files, labels, noise, planning, sources, support)
-MODULES += (table, times, unit)
+MODULES = (budget, discrete_laplace, estimate, expected_error, labels)
+MODULES += (release_folder, sources, support, table, times, unit)
 
 LISTED = Path(__file__).with_name("hostile_calls.csv")
 
@@ -142,7 +141,7 @@ def changed(name: str, **facts: Any) -> Any:
             frame.to_parquet(file)
         else:
             file.unlink()
-        return files.load(folder)
+        return release_folder.load(folder)
 
 
 def chain_of(**arguments: Any) -> Any:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import dpsim_release as release
 from dpsim import cli
-from dpsim_release import draws, files, statement
+from dpsim_release import chain, release_folder, statement
 
 COLUMNS = ("who", "from", "to", "n")
 # the facts in statement.json that follow from the noisy counts
@@ -220,7 +220,7 @@ def cases() -> Iterator[Case]:
 def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Release both tables and compare what is published."""
     monkeypatch.setattr(
-        draws, "noisy_counts", lambda counts, noise, rng, events: np.array(counts)
+        chain, "noisy_counts", lambda counts, noise, rng, events: np.array(counts)
     )
     monkeypatch.chdir(folder)
     Path("words.txt").write_text("2\n3\n10\n21\n100\nend\n")
@@ -256,7 +256,7 @@ def check(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = release.PrivateChain(one.support, other.noisy, facts[0])
     made.statement.update(statement.of_rows(made))
     Path("made").mkdir()
-    files.write_public(made, Path("made"))
+    release_folder.write_public(made, Path("made"))
     published = {file.name: file.read_bytes() for file in Path("b/published").iterdir()}
     assert published == {
         file.name: file.read_bytes() for file in Path("made").iterdir()

@@ -177,7 +177,7 @@ def test_a_release_is_spent_before_it_is_drawn(
 
     release.release_chain(counts, **settings, rng=1)  # type: ignore[arg-type]
     assert not file.exists()
-    monkeypatch.setattr(release_module.draws, "noisy_counts", fails)
+    monkeypatch.setattr(release_module, "noisy_counts", fails)
     with pytest.raises(OSError, match="no entropy"):
         release.release_chain(counts, **settings)  # type: ignore[arg-type]
     monkeypatch.undo()
@@ -232,7 +232,7 @@ def test_a_loss_is_on_the_disk_before_anything_is_drawn(
         return numbers
 
     monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(release_module.draws, "noisy_counts", draws)
+    monkeypatch.setattr(release_module, "noisy_counts", draws)
     support = release.all_pairs(["a", "b"])
     for _ in range(2):
         synced.clear()

@@ -13,7 +13,7 @@ from scipy import stats
 import dpsim_release as release
 from dpsim_release import statement
 from dpsim_release import support as supports
-from dpsim_release.noise import Noise, laplace_noise, pair_threshold
+from dpsim_release.discrete_laplace import Noise, laplace_noise, pair_threshold
 from dpsim_release.unit import EVENT, Unit
 
 PAGES = ["cart", "help", "home", "shop"]
@@ -73,7 +73,7 @@ def test_noise_is_independent_between_the_chunks_of_a_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two counts with the same noise would show their difference."""
-    monkeypatch.setattr(release.draws, "_CHUNK", 5_000)
+    monkeypatch.setattr(release.discrete_laplace, "_CHUNK", 5_000)
     drawn = release.noisy_counts(np.zeros(20_000, dtype=int), laplace_noise(0.1))
     parts = np.array_split(drawn, 20_000 // 5_000 + 1)
     for i, j in itertools.combinations(range(5), 2):

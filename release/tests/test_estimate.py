@@ -9,7 +9,7 @@ import dpsim_release as release
 from dpsim import markov
 from dpsim_release import estimate
 from dpsim_release import support as supports
-from dpsim_release.noise import Noise, laplace_noise
+from dpsim_release.discrete_laplace import Noise, laplace_noise
 
 
 def gravity(n: int, total: int, seed: int) -> np.ndarray:

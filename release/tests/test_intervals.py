@@ -9,8 +9,8 @@ from scipy import stats
 
 import dpsim_release as release
 from dpsim import markov
-from dpsim_release import draws, intervals, statement, support
-from dpsim_release.noise import laplace_noise
+from dpsim_release import discrete_laplace, intervals, statement, support
+from dpsim_release.discrete_laplace import laplace_noise
 from dpsim_release.unit import EVENT
 
 
@@ -25,7 +25,7 @@ def chain_of(
         "pairs": counts.size,
     }
     return release.PrivateChain(
-        pairs, draws.noisy_counts(counts.ravel(), noise, rng), facts
+        pairs, discrete_laplace.noisy_counts(counts.ravel(), noise, rng), facts
     )
 
 

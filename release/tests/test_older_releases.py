@@ -22,7 +22,9 @@ def test_a_release_is_read_with_its_numbers_and_its_words(name: str) -> None:
     chain = release.load(folder)
     assert chain.statement["versions"]["dpsim-compendium"] == "0.2.0"
     told = (WRITTEN / f"{name}.txt").read_text(encoding="utf-8").rstrip()
-    assert chain.text == told.replace("dpsim.release.noise", "dpsim_release.noise")
+    assert chain.text == told.replace(
+        "dpsim.release.noise", "dpsim_release.discrete_laplace"
+    )
     written = pd.read_parquet(folder / "chain.parquet").drop(
         columns="note", errors="ignore"
     )

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import dpsim
 import dpsim_release as release
 from dpsim import cli
-from dpsim_release import Counts, estimate, files, report
+from dpsim_release import Counts, estimate, release_folder, report
+from dpsim_release.discrete_laplace import Noise
 from dpsim_release.estimate import clear_rows
-from dpsim_release.noise import Noise
 from dpsim_release.unit import Unit
 
 CARD = Unit(20, "card")
@@ -53,7 +53,7 @@ def test_a_release_of_shares_of_arrivals_says_so(
     matrix = alike.estimate.matrix.toarray()
     np.testing.assert_allclose(matrix, np.tile(matrix[0], (80, 1)), atol=1e-12)
     assert len(alike.weak) == 70 and not alike.empty
-    files.write_public(alike, tmp_path)
+    release_folder.write_public(alike, tmp_path)
     facts = json.loads((tmp_path / "statement.json").read_text())
     assert facts["rows_of_arrivals_only"] == {"number": 80, "labels": STOPS}
     assert facts["rows_that_stand_out"] == 0
@@ -125,7 +125,7 @@ def test_the_plain_estimate_is_the_counts_without_what_is_negative(
     expected = weights / weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(chain.matrix, expected, rtol=1e-12)
     assert chain.arrivals_only == [] and "negative noisy counts are set" in chain.text
-    files.write_public(chain, tmp_path)
+    release_folder.write_public(chain, tmp_path)
     back = release.load(tmp_path)
     assert back == chain
     np.testing.assert_array_equal(back.matrix, chain.matrix)

@@ -21,7 +21,7 @@ from dpsim.checks import Array, Integers
 from dpsim.ledger.tables import markdown_table
 from dpsim_release import Support, estimate
 from dpsim_release import support as supports
-from dpsim_release.noise import Noise, laplace_noise
+from dpsim_release.discrete_laplace import Noise, laplace_noise
 from tools.bench.compare import machine
 
 RESULTS = Path(__file__).parent / "results" / "estimates.csv"

@@ -18,7 +18,7 @@ import pandas as pd
 
 import dpsim_release
 from dpsim.ledger.tables import markdown_table
-from dpsim_release import files
+from dpsim_release import release_folder
 from dpsim_release import support as supports
 from tools.bench.compare import machine
 
@@ -102,7 +102,7 @@ def _measure(folder: Path, pipe: Any, pairs: str) -> None:
     found["released_pairs"] = chain.noisy.size
     assert chain.estimate.matrix.shape[0] == len(support.labels)
     lap("estimate")
-    with files.prepare(folder / "out") as place:
+    with release_folder.prepare(folder / "out") as place:
         place.write(chain, counts)
     lap("write")
     found["total_s"], found["total_cpu_s"] = (

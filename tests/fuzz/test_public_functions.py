@@ -233,7 +233,7 @@ OPTIONAL: dict[
     "dirichlet.stationary_bounds.mean_kl_bound": {"categories": 3},
     "mdp.bounds.cost_of_privacy": {"initial": 0},
     "mdp.bounds.value_bounds": {"tolerance": 1e-6},
-    "release.planning.plan": {"pairs": 3},
+    "release.expected_error.plan": {"pairs": 3},
 }
 
 # whose annotation holds a number, and which are booleans, labels, or the matter of a

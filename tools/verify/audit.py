@@ -27,7 +27,7 @@ import pandas as pd
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
 from dpsim.ledger.tables import markdown_table
-from release.tools.audit import release_cases
+from release.tools.release_audit import release_cases
 from tools.verify import bounds
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases
 

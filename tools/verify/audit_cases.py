@@ -4,7 +4,7 @@ its claim and how to draw.
 Where a mechanism and the law behind another are one, it stands here once: the rows of
 Benvenuti et al. 2026's Algorithm 2 are draws of Dir(k p), and projections are
 post-processing of what is audited. Releases of one's own data are audited from the
-table of events to what is published in release/tools/audit.py.
+table of events to what is published in release/tools/release_audit.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsim import checks
 from dpsim_release import estimate
-from dpsim_release.noise import laplace_noise, pair_threshold
+from dpsim_release.discrete_laplace import laplace_noise, pair_threshold
 from dpsim_release.unit import MOST_OF_A_UNIT
 
 MOST_STATES = 10**9

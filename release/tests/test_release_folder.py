@@ -19,7 +19,7 @@ import pytest
 import dpsim.released
 import dpsim_release as release
 from dpsim import markov
-from dpsim_release import Counts, files, owner, report
+from dpsim_release import Counts, owner, release_folder, report
 from dpsim_release.unit import EVENT, Unit
 
 TABLES = ("chain", "counts", "states")
@@ -78,7 +78,7 @@ def released(
 
 def written(chain: release.PrivateChain, folder: Path, counts: Counts) -> list[str]:
     """Write a release and return the names of its public files."""
-    with files.prepare(folder) as place:
+    with release_folder.prepare(folder) as place:
         place.write(chain, counts)
     return sorted(path.name for path in folder.iterdir())
 
@@ -135,7 +135,7 @@ def test_a_release_read_back_equals_the_one_written(
     pd.testing.assert_frame_equal(back.counts, chain.counts)
     pd.testing.assert_frame_equal(back.matrix, chain.matrix)
     (tmp_path / "again").mkdir()
-    files.write_public(back, tmp_path / "again")
+    release_folder.write_public(back, tmp_path / "again")
     for name in PUBLISHED:
         assert (tmp_path / "again" / name).read_bytes() == (
             tmp_path / "out" / name
@@ -213,7 +213,11 @@ def test_the_owners_part_lies_apart_and_is_closed(tmp_path: Path, mask: int) -> 
 
 def test_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chain, counts = released()
-    for module, name in ((files, "write_public"), (owner, "utility"), (report, "page")):
+    for module, name in (
+        (release_folder, "write_public"),
+        (owner, "utility"),
+        (report, "page"),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(
                 module, name, lambda *_: (_ for _ in ()).throw(OSError("full"))
@@ -241,7 +245,10 @@ def test_nothing_is_overwritten_or_spent_for_nothing(tmp_path: Path, name: str) 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="output"), files.prepare(tmp_path / name):
+    with (
+        pytest.raises(ValueError, match="output"),
+        release_folder.prepare(tmp_path / name),
+    ):
         raise AssertionError("prepared")  # a release would be spent and drawn here
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -261,17 +268,17 @@ def test_the_budget_lies_outside(tmp_path: Path, name: str) -> None:
     for file in (tmp_path / name, tmp_path / "link"):
         with (
             pytest.raises(ValueError, match="budget"),
-            files.prepare(tmp_path / "out", budget=file),
+            release_folder.prepare(tmp_path / "out", budget=file),
         ):
             raise AssertionError("prepared")
-    with files.prepare(tmp_path / "out", budget=tmp_path / "budget"):
+    with release_folder.prepare(tmp_path / "out", budget=tmp_path / "budget"):
         pass
 
 
 def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> None:
     """Inside the block both folders are there and writable, closed to others, and moving them needs no more."""
     (tmp_path / "deep").mkdir()
-    with files.prepare(tmp_path / "deep" / "out") as place:
+    with release_folder.prepare(tmp_path / "deep" / "out") as place:
         for folder in (place.public, place.private):
             assert (
                 folder.is_dir() and stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
@@ -280,7 +287,7 @@ def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> No
             (folder / "file").unlink()
         with (
             pytest.raises(ValueError, match=r"output: .*temporarily unavailable"),
-            files.prepare(tmp_path / "deep" / "out"),
+            release_folder.prepare(tmp_path / "deep" / "out"),
         ):
             raise AssertionError("prepared")
         chain, counts = released()
@@ -290,15 +297,18 @@ def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> No
         "out",
         "out_OWNER_ONLY",
     ]
-    with pytest.raises(OSError, match="no entropy"), files.prepare(tmp_path / "new"):
+    with (
+        pytest.raises(OSError, match="no entropy"),
+        release_folder.prepare(tmp_path / "new"),
+    ):
         raise OSError("no entropy")
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
 
 
 HANGS = """
 import os, sys, time
-from dpsim_release import files
-with files.prepare(sys.argv[1]) as place:
+from dpsim_release import release_folder
+with release_folder.prepare(sys.argv[1]) as place:
     (place.public / "counts.csv").write_text("half")
     (place.private / "owner.json").write_text("half")
     print("there", flush=True)
@@ -326,7 +336,7 @@ def test_what_a_killed_run_leaves_is_closed_and_swept_by_the_next(
 def test_a_million_pairs_are_parquet_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_ROWS_OF_CSV", 15)
+    monkeypatch.setattr(release_folder, "MOST_ROWS_OF_CSV", 15)
     chain, counts = released()
     assert written(chain, tmp_path / "out", counts) == sorted(
         set(PUBLISHED) - {"counts.csv", "chain.csv"}
@@ -701,6 +711,6 @@ def test_pairs_that_occur_twice_far_apart_are_refused(
 def test_an_output_without_a_name_is_refused_by_its_argument(name: str | int) -> None:
     with (
         pytest.raises(ValueError, match="output must be the name of a new folder, got"),
-        files.prepare(name),
+        release_folder.prepare(name),
     ):
         raise AssertionError("prepared")

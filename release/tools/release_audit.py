@@ -18,7 +18,12 @@ import pandas as pd
 
 import dpsim_release
 from dpsim.checks import Array, Integers
-from dpsim_release.noise import Noise, laplace_noise, pair_delta, pair_threshold
+from dpsim_release.discrete_laplace import (
+    Noise,
+    laplace_noise,
+    pair_delta,
+    pair_threshold,
+)
 from dpsim_release.unit import EVENT, Unit
 from tools.verify import bounds
 from tools.verify.audit_cases import Case, levels

@@ -34,8 +34,8 @@ from dpsim_release import owner, report
 from dpsim_release import support as supports
 from dpsim_release.budget import path_text
 from dpsim_release.chain import PrivateChain
+from dpsim_release.discrete_laplace import LARGEST_EPSILON
 from dpsim_release.labels import visible
-from dpsim_release.noise import LARGEST_EPSILON
 from dpsim_release.statement import LAPLACE, RELEASED
 from dpsim_release.table import Counts
 from dpsim_release.unit import Unit

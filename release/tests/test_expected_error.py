@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import dpsim_release as release
-from dpsim_release.noise import Noise, laplace_noise, pair_threshold
+from dpsim_release.discrete_laplace import Noise, laplace_noise, pair_threshold
 
 
 def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:

@@ -10,7 +10,12 @@ import pandas as pd
 import pytest
 
 from dpsim_release import Counts, all_pairs, chain, noisy_counts
-from dpsim_release.noise import Noise, laplace_noise, pair_delta, pair_threshold
+from dpsim_release.discrete_laplace import (
+    Noise,
+    laplace_noise,
+    pair_delta,
+    pair_threshold,
+)
 from dpsim_release.unit import Unit
 
 
