@@ -23,7 +23,7 @@ env:  ## build .venv from the lock, when it is missing, was made elsewhere, or t
 	  && $(PIP) -r requirements.lock \
 	  && $(PIP) --no-build-isolation --no-deps --config-settings editable_mode=compat -e . -e ./release \
 	  && pwd -P >.venv/checkout && cp requirements.lock .venv/requirements.lock; }
-	@cp -R tools/jupyter/. .venv  # with these, nbconvert's pages keep the alternative texts of pictures
+	@cp -R tools/jupyter/. .venv  # alternative texts in pages of nbconvert; JupyterLab lays out all cells, so that a jump lands
 
 test-env: env
 	@cmp -s tools/locks/test.lock .venv/test.lock || { \

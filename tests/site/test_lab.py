@@ -297,6 +297,31 @@ def test_the_scoreboard_is_aligned_untrusted_and_then_shows_what_is_recorded(
     sync_api.expect(page.locator(".jp-Notebook .jp-OutputArea table")).to_have_count(1)
 
 
+TOP = """(id) => {
+  const heading = [...document.querySelectorAll('.jp-Notebook :is(h1, h2, h3, h4)')]
+    .find(h => h.getAttribute('data-jupyter-id') === id || h.id === id);
+  const window = heading.closest('.jp-NotebookPanel-notebook');
+  return heading.getBoundingClientRect().top - window.getBoundingClientRect().top;
+}"""
+"""How far below the top of the notebook's window a heading is, in pixels."""
+
+
+def test_the_jumps_of_a_scoreboard_land_at_their_headings(
+    lab: Callable[[str], str], page: Any
+) -> None:
+    """`make env` lets JupyterLab lay out all cells: with guessed heights a jump went too far."""
+    page.goto(lab("matrix_dirichlet.ipynb"))
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+    jumps = page.locator('.jp-Notebook .jp-OutputArea table a[href^="#"]')
+    jumps.first.wait_for()
+    assert jumps.count() > 10
+    for place in range(3):
+        jump = jumps.nth(place)
+        heading = jump.get_attribute("href").removeprefix("#")
+        jump.click()
+        assert 0 <= _when_still(partial(page.evaluate, TOP, heading)) < 60, heading
+
+
 @pytest.mark.parametrize("name", paths.notebook_names())
 def test_a_notebook_that_is_opened_and_saved_changes_nothing_but_the_version(
     name: str, lab: Callable[[str], str], page: Any, copy: Path
