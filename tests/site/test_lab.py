@@ -309,7 +309,7 @@ TOP = """(id) => {
 def test_the_jumps_of_a_scoreboard_land_at_their_headings(
     lab: Callable[[str], str], page: Any
 ) -> None:
-    """`make env` lets JupyterLab lay out all cells: with guessed heights a jump went too far."""
+    """With guessed heights of cells a jump went too far."""
     page.goto(lab("matrix_dirichlet.ipynb"))
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
     jumps = page.locator('.jp-Notebook .jp-OutputArea table a[href^="#"]')

@@ -514,6 +514,26 @@ def test_charts_stand_still_without_scripts(browser: Any, origin: str) -> None:
     context.close()
 
 
+def test_on_a_phone_the_claims_have_lines_without_gaps_and_a_paper_above_each(
+    page: Any, origin: str
+) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(f"{origin}/explore.html", wait_until="load")
+    place = page.locator("#fig3-numbers.ready")
+    dots, names = (
+        place.locator(f'[aria-roledescription="{role}"]').evaluate_all(
+            "all => all.map(e => e.getBoundingClientRect().y)"
+        )
+        for role in ("point", "text mark")
+    )
+    claims = pd.read_csv(paths.figures() / "00_overview" / "fig3_numbers.csv")
+    assert len(dots) == len(claims)
+    steps = [lower - upper for upper, lower in pairwise(sorted(dots))]
+    assert min(steps) > 10 and max(steps) < 120  # an axis and a title between panels
+    groups = claims.groupby(["kind", "paper"]).ngroups
+    assert len(names) == groups + len(claims)  # each claim has a label, which may be ""
+
+
 def test_a_phone_shows_the_numbers_of_every_table(page: Any, origin: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto(f"{origin}/report.html", wait_until="load")

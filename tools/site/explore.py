@@ -3,6 +3,8 @@ notebooks wrote, a still picture without scripts."""
 
 from __future__ import annotations
 
+import copy
+import csv
 import html
 import json
 import re
@@ -113,6 +115,7 @@ LONGEST_TITLE = 40
 def narrow(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a chart as a phone shows it: no wider than PHONE, with texts at their
     size."""
+    spec = _closed_up(spec)
     for width in range(280, 100, -10):
         made = _stacked(spec, width)
         svg = vl_convert.vegalite_to_svg(made)
@@ -120,6 +123,54 @@ def narrow(spec: dict[str, Any]) -> dict[str, Any]:
             return made
     title = spec["description"]
     raise ValueError(f"chart does not fit a width of {PHONE} pixels: {title}")
+
+
+LINE = 11
+"""The height of a line of claims on a phone, in pixels."""
+
+NEW_LINES: list[dict[str, Any]] = [
+    {
+        "joinaggregate": [{"op": "min", "field": "line", "as": "begin"}],
+        "groupby": ["paper"],
+    },
+    {
+        "window": [{"op": "row_number", "as": "row"}],
+        "sort": [{"field": "line", "order": "ascending"}],
+    },
+    {
+        "window": [{"op": "dense_rank", "as": "rank"}],
+        "sort": [{"field": "begin", "order": "ascending"}],
+    },
+    {"calculate": "datum.row + 2 * datum.rank - 3", "as": "line"},
+]
+"""The transforms that put the claims of one panel on lines without gaps, apart from two
+lines above each paper."""
+
+
+def _closed_up(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a chart whose panels share their lines, as the chart of all claims does,
+    with lines and papers' names of each panel's own. Other charts stay as they are."""
+    panels = spec.get("hconcat", [])
+    if '"field": "line"' not in json.dumps(panels):
+        return spec
+    rows = list(csv.DictReader(spec["datasets"]["table"].splitlines()))
+    names = panels[0]["layer"][-1]
+    made = []
+    for panel in panels:
+        papers = [row["paper"] for row in rows if row["kind"] == panel["title"]]
+        last = len(papers) + 2 * len(set(papers)) - 2
+        panel = copy.deepcopy(panel)
+        panel["transform"] = [
+            {"filter": f"datum.kind == '{panel['title']}'"},
+            *NEW_LINES,
+        ]
+        panel |= {"width": PHONE, "height": LINE * (last + 2)}
+        if names not in panel["layer"]:
+            panel["layer"].append(copy.deepcopy(names))
+        for layer in panel["layer"]:
+            layer["encoding"]["y"]["scale"]["domain"] = [-1.5, last]
+        made.append(panel)
+    return {**spec, "hconcat": made}
 
 
 def _stacked(part: Any, width: int) -> Any:
@@ -142,6 +193,7 @@ def _stacked(part: Any, width: int) -> Any:
         made["legend"] = {**legend, "orient": place, "columns": 2}
     if made.get("labelAngle") == 0:
         made |= {"labelAngle": -45, "labelAlign": "right"}
+        made["labelOverlap"] = "parity"
         if "labelExpr" in made:  # of several lines
             made |= {"labelAngle": -90, "labelFontSize": 10, "labelLineHeight": 10}
             made |= {"labelBaseline": "middle"}
