@@ -63,6 +63,7 @@ from .permute_and_flip import (
     word_chart as word_chart,
     draw_drives as draw_drives,
     draw_two_drives as draw_two_drives,
+    draw_competition as draw_competition,
     draw_errors as draw_errors,
 )
 from .mdp_policy_synthesis import (

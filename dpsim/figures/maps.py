@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
@@ -261,9 +260,7 @@ def walk_stops(chain: RoadChain, states: ArrayLike) -> Array:
     return np.array(stops)
 
 
-def name_segments(
-    ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str, repeats: bool = False
-) -> None:
+def name_segments(ax: Any, chain: RoadChain, states: ArrayLike, *, colour: str) -> None:
     """Write the number of each segment that a walk visits near the segment's midpoint.
 
     Each number is written where it hides as little as possible of the texts and lines.
@@ -273,8 +270,6 @@ def name_segments(
     ----------
     ax : Axes, with the map of `draw_network` and its walk
     chain, states, colour : as in `draw_walk`
-    repeats : bool
-        Whether to add the number of visits if it is larger than 1.
     """
     point = ax.figure.dpi / 72
     frame = shapely.box(*ax.bbox.extents)
@@ -290,12 +285,12 @@ def name_segments(
         for text in ax.texts
         if text.get_text()
     ]
-    visits = Counter(np.asarray(states).tolist())
-    middle = segment_ends(chain)[list(visits)].mean(axis=1)
+    visited = list(dict.fromkeys(np.asarray(states).tolist()))
+    middle = segment_ends(chain)[visited].mean(axis=1)
     anchors = ax.transData.transform(middle)
-    for (state, count), place, anchor in zip(visits.items(), middle, anchors):
+    for state, place, anchor in zip(visited, middle, anchors):
         text = ax.annotate(
-            f"{state} ({count}×)" if repeats and count > 1 else f"{state}",
+            f"{state}",
             place,
             (0, 0),
             textcoords="offset points",

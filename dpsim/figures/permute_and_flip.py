@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from dpsim.datasets.roads import RoadChain
 from dpsim.figures.explore import WIDTH, Moving, embedded, encode, note, slider
 from dpsim.figures.house_style import (
+    BOUND,
     DASHES,
     OTHER,
     OURS,
@@ -22,6 +25,7 @@ from dpsim.figures.house_style import (
     TRUE,
     mark_published,
     plain_ticks,
+    size,
 )
 from dpsim.figures.maps import (
     draw_network,
@@ -193,7 +197,7 @@ def draw_drives(
     below.figure.draw_without_rendering()
     for ax, drive in zip(axes, drives.values()):
         colour = TRUE if ax is axes[0] else PAPER
-        name_segments(ax, roads, drive, colour=colour, repeats=True)
+        name_segments(ax, roads, drive, colour=colour)
 
 
 def _tabulate(
@@ -250,6 +254,44 @@ def draw_two_drives(
         ax.plot(*line[-1], "s", ms=9, color=colour, zorder=5)
     ax.plot(*line[0], "o", ms=11, mfc="white", mec=TRUE, mew=2.5, zorder=6)
     fig.legend(loc="outside right center", fontsize=15, handlelength=0.8)
+    return fig
+
+
+def draw_competition(
+    table: pd.DataFrame,
+    names: Mapping[str, int],
+    tipping: float,
+    allowed: float,
+    least: float,
+) -> Figure:
+    """Return a figure of the wrong segments of a private drive against epsilon.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The columns are b, epsilon and wrong_segments.
+    names : mapping, the b of each name
+    tipping : float, the tipping point for b = 1; those of other b are b times as large
+    allowed : float, the largest epsilon of the shaded area
+    least : float, the epsilon of the dashed line
+    """
+    fig, ax = plt.subplots(figsize=size(2, 3.2))
+    for shade, (name, b) in zip((0.0, 0.25, 0.5), names.items()):
+        part = table[table["b"] == b]
+        colour = np.array(to_rgb(PAPER)) * (1 - shade) + shade
+        ax.plot(part["epsilon"], part["wrong_segments"], color=colour)
+        point = (
+            b * tipping,
+            np.interp(b * tipping, part["epsilon"], part["wrong_segments"]),
+        )
+        ax.plot(*point, "o", color=colour)
+        ax.annotate(name, point, (8, 0), textcoords="offset points", va="center")
+    ax.axvspan(table["epsilon"].min(), allowed, color="0.9", zorder=0)
+    ax.text(allowed, 0.3, "what Nora allows ", color="0.35", ha="right")
+    ax.axvline(least, color=TRUE, dashes=BOUND, lw=1)
+    ax.set(xscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
+    ax.set(xlim=(table["epsilon"].min(), table["epsilon"].max()), ylim=(0, None))
+    plain_ticks(ax.xaxis, (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
     return fig
 
 
