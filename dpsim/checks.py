@@ -6,10 +6,11 @@ gives the name of the argument, its value and the allowed range.
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 
 def interval(
@@ -179,6 +182,35 @@ def size(name: str, value: Any) -> tuple[int, ...]:
             f"got shape {lengths.shape}"
         )
     return tuple(lengths.reshape(-1).tolist())
+
+
+def fits_into_memory(
+    name: str,
+) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Let a function raise ValueError for a result that does not fit into memory.
+
+    The message gives the name of the argument that says how large the result is.
+    """
+
+    def decorate(
+        function: Callable[_Arguments, _Result],
+    ) -> Callable[_Arguments, _Result]:
+        @functools.wraps(function)
+        def call(*args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+            try:
+                return function(*args, **named)
+            except (MemoryError, ValueError) as error:
+                # NumPy raises ValueError if the size is beyond any memory
+                if isinstance(error, ValueError) and "is too big" not in str(error):
+                    raise
+                raise ValueError(
+                    f"{name} must be smaller, because the result does not fit into "
+                    f"memory ({error})"
+                ) from None
+
+        return call
+
+    return decorate
 
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:

@@ -11,6 +11,7 @@ from dpsim import checks
 from dpsim.checks import Array, Integers
 
 
+@checks.fits_into_memory("size")
 def geometric(
     epsilon: ArrayLike,
     size: int | Sequence[int] | None = None,

@@ -146,6 +146,7 @@ class ReleasedChain:
         """Return the shares of the events that begin in each state (n,)."""
         return self._shares
 
+    @checks.fits_into_memory("n")
     def walk(
         self, n: int, start: Any = None, rng: np.random.Generator | int | None = None
     ) -> list[Any]:
@@ -173,6 +174,7 @@ class ReleasedChain:
             f"start must be one of the {len(self.labels)} labels, got {label!r:.80}"
         )
 
+    @checks.fits_into_memory("moves")
     def synthetic(
         self, moves: int, rng: np.random.Generator | int | None = None
     ) -> pd.DataFrame:

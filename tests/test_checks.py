@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsim import checks
+from dpsim import boltzmann, checks, dirichlet, markov, noise, words
 
 NOT_NUMBERS = {
     "text": "0.5",
@@ -198,6 +198,39 @@ def test_a_size_is_nothing_a_length_or_several():
     for bad in (-1, 1.5, "2", [1, -1], True, np.ma.masked_array([2], [True]), [[1]]):
         with pytest.raises(ValueError, match=r"^size must be"):
             checks.size("size", bad)
+
+
+@pytest.mark.parametrize("size", [2**50, 2**61])
+def test_a_result_that_no_memory_holds_is_refused_by_the_name_of_its_size(size):
+    def draw(size):
+        return np.empty(size)
+
+    with pytest.raises(ValueError, match=r"^size must be smaller, .* memory \("):
+        checks.fits_into_memory("size")(draw)(size)
+    for error in (ValueError("another"), TypeError("another")):
+
+        def fails(error=error):
+            raise error
+
+        with pytest.raises(type(error), match=r"^another$"):
+            checks.fits_into_memory("size")(fails)()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda n: noise.geometric(1.0, n), "size"),
+        (lambda n: dirichlet.dirichlet_mechanism([0.5, 0.5], 9, size=n), "size"),
+        (lambda n: dirichlet.noisy_matrix([[1.0]], 1.0, "laplace", size=n), "size"),
+        (lambda n: boltzmann.add_zero_sum_laplace([3, 4], 1.0, size=n), "size"),
+        (lambda n: boltzmann.sample_exact([3, 4], 1.0, size=n), "size"),
+        (lambda n: words.draw_distances([1, 2], 1.0, size=n), "size"),
+        (lambda n: markov.random_walk(np.eye(2), 0, n), "steps or size"),
+    ],
+)
+def test_every_function_with_a_size_refuses_one_beyond_memory(call, name):
+    with pytest.raises(ValueError, match=rf"^{name} must be smaller"):
+        call(2**50)
 
 
 def test_sums_within_roundings_are_left_bit_for_bit_and_printed_digits_renormalised():

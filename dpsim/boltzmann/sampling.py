@@ -39,6 +39,7 @@ CANDIDATES = ("bins", "individual")
 RULES = ("metropolis", "logistic")
 
 
+@checks.fits_into_memory("size")
 def sample_exact(
     x: ArrayLike,
     t: float,

@@ -27,6 +27,7 @@ PART = 64.0
 ROUNDING = 1e-12
 
 
+@checks.fits_into_memory("size")
 def add_zero_sum_laplace(
     x: ArrayLike,
     epsilon: float,

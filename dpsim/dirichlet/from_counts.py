@@ -131,6 +131,8 @@ def private_counts(
     >>> round(made.epsilon, 3), round(made.delta, 5)
     (2.212, 0.001)
     """
+    if not np.size(counts):
+        raise ValueError(f"counts must not be empty, got shape {np.shape(counts)}")
     row = rows(counts)
     low = checks.real("eta", eta, 0.0, 0.25, open_low=True, open_high=True)
     if (checks.fitted("eta", low, row.eta.shape) > row.eta * (1 + 1e-12)).any():

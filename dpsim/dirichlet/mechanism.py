@@ -20,6 +20,7 @@ LARGEST_K_OF_DELTA = 1e12  # because the series for the tail has up to 10 sqrt(k
 LOG_SPACE_BELOW = 0.1
 
 
+@checks.fits_into_memory("size")
 def dirichlet_mechanism(
     p: ArrayLike,
     k: ArrayLike,

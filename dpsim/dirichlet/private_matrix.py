@@ -209,6 +209,7 @@ def privatize(
     )
 
 
+@checks.fits_into_memory("size")
 def noisy_matrix(
     P: ArrayLike,
     scale: float,

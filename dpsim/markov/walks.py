@@ -16,6 +16,7 @@ from dpsim.compiled import njit
 from dpsim.markov import sparse as markov_sparse
 
 
+@checks.fits_into_memory("steps or size")
 def random_walk(
     P: Any,
     start: ArrayLike,

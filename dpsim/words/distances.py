@@ -225,6 +225,7 @@ def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
     return checks.plain(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
 
 
+@checks.fits_into_memory("size")
 def draw_distances(
     counts: ArrayLike,
     epsilon: float,

@@ -28,6 +28,9 @@ def test_rows_read_totals_categories_and_borders() -> None:
         dirichlet.rows([[1, 2], [0, 0]])
     with pytest.raises(ValueError, match=r"counts must be in \[0, inf\), got -1"):
         dirichlet.rows([[1, -1]])
+    for empty in (np.zeros((0, 2)), np.zeros((0, 0)), []):
+        with pytest.raises(ValueError, match="counts must not be empty, got shape"):
+            dirichlet.private_counts(empty, k=20, eta=0.07, gamma=1e-4)
 
 
 def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
