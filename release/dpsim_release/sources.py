@@ -286,7 +286,8 @@ def _parquet_schema(
 
 def _reason(error: Exception) -> str:
     """Return, in one line, the reason why a database cannot read a file."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = str(error).partition("Detail: Python exception")[0]
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
     words = " ".join(lines[:3])[:300] or type(error).__name__
     return f"not a readable table ({words})"
 
@@ -364,11 +365,36 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
         if value != kind:
             column = column.cast(value)
         casts[name] = column if to == value else column.cast(to)
-    # a few MB at a time
-    scanner = dataset.scanner(
-        casts, batch_size=2**16, batch_readahead=2, fragment_readahead=1
-    )
-    return scanner, "SELECT * FROM {}", fields
+    return _Batches(dataset, casts), "SELECT * FROM {}", fields
+
+
+class _Batches:
+    """The columns of an Arrow dataset, as a stream whose errors name the file."""
+
+    def __init__(self, dataset: Any, columns: Mapping[str, Any]) -> None:
+        self.dataset = dataset
+        self.columns = columns
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return a new stream of all rows."""
+        schema = self.dataset.scanner(self.columns).projected_schema
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[Any]:
+        """Yield the rows of one file after another, a few MB at a time."""
+        for part in self.dataset.get_fragments():
+            scanner = part.scanner(
+                schema=self.dataset.schema,
+                columns=self.columns,
+                batch_size=2**16,
+                batch_readahead=2,
+            )
+            try:
+                yield from scanner.to_batches()
+            except (pa.ArrowException, OSError) as error:
+                file = getattr(part, "path", "a table in memory")
+                raise ValueError(f"{file}: {error}") from error
 
 
 def _read_as(kind: pa.DataType) -> tuple[Any, str]:

@@ -562,6 +562,22 @@ def test_files_that_are_not_what_they_say(
     )
 
 
+def test_a_damaged_page_in_one_of_several_parquet_files_is_named(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b", "c"):
+        rows = pd.DataFrame({"from": range(20_000), "to": range(20_000)})
+        rows.to_parquet(tmp_path / f"{name}.parquet")
+    assert len(counted(tmp_path)) == 20_000
+    with (tmp_path / "b.parquet").open("r+b") as file:
+        file.seek(2_000)
+        file.write(bytes(range(256)) * 20)
+    with pytest.raises(ValueError, match=r"^source: .*/b\.parquet: ") as refusal:
+        counted(tmp_path)
+    said = str(refusal.value)
+    assert "a.parquet" not in said and "\n" not in said and "Traceback" not in said
+
+
 def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
     rows = "".join(f"{i * 7919 % 1000},{i}\n" for i in range(200_000)).encode()
     packed = gzip.compress(b"from,to\n" + rows, mtime=0)
