@@ -54,6 +54,7 @@ from .matrix_dirichlet import (
 )
 from .data_driven_markov import (
     draw_two_cities as draw_two_cities,
+    draw_wrong_trips as draw_wrong_trips,
     draw_grades as draw_grades,
     draw_stationary as draw_stationary,
     draw_sampled_delta as draw_sampled_delta,

@@ -7,42 +7,77 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import Normalize
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
 
 from dpsim.figures.house_style import (
     OURS,
     PAPER,
     PUBLISHED,
+    SMALL,
     draw_band,
     mark_published,
     mark_source,
     size,
 )
-from dpsim.figures.maps import PER_CENT, choropleth, zone_shapes
+from dpsim.figures.maps import choropleth, scale_bar, zone_shapes
+
+WRONG = LogNorm(0.1, 20)
+"""The scale of the trips that a release sends to a wrong zone, in per cent."""
 
 
-def draw_two_cities(zones: Any, changes: pd.DataFrame, group: ArrayLike) -> Figure:
-    """Return the thumbnail: two maps of how much each share of the taxis changes.
+def draw_two_cities(zones: Any, wrong: pd.DataFrame) -> Figure:
+    """Return the thumbnail: two maps of the trips that are sent to a wrong zone.
 
     Parameters
     ----------
     zones : GeoDataFrame, from `datasets.load_taxi_zones`
-    changes : DataFrame, shape (2, m)
-        The relative change of the share of each group of zones, by Dirichlet draws in
-        the first row and by noisy counts in the second.
-    group : array_like of int, the group 0..m-1 of each zone
+    wrong : DataFrame, two columns, whose names are the titles
+        For each zone, the percentage of its trips that end in a wrong zone.
     """
     fig, axes = plt.subplots(2, 1, figsize=(3.5, 2.4), layout="constrained")
-    shapes = zone_shapes(zones, group)
-    lying = shapes.rotate(-90, origin=(0, 0))
-    colours = Normalize(-PER_CENT / 2, PER_CENT / 2)
-    names = "random rows", "noisy counts"
-    for ax, name, change in zip(axes, names, changes.to_numpy()):
-        outlines = choropleth(ax, lying, 100 * change, colours, "PuOr_r")
-        outlines.set(edgecolor="0.3", linewidth=0.6)
-        ax.set_title(name, fontsize=15)
+    lying = zone_shapes(zones, zones.index).rotate(-90, origin=(0, 0))
+    for ax, name in zip(axes, wrong):
+        outlines = choropleth(ax, lying, wrong[name], WRONG, "YlOrRd")
+        outlines.set(edgecolor="0.3", linewidth=0.5)
+        ax.set_title(name, fontsize=13, pad=2)
+    scale = fig.colorbar(outlines, ax=axes, aspect=14, extend="both")
+    scale.set_ticks([0.1, 1, 10], labels=["0.1 %", "1 %", "10 %"], fontsize=10)
+    scale.ax.minorticks_off()
+    return fig
+
+
+def draw_wrong_trips(
+    zones: Any, gathered: ArrayLike, wrong: pd.DataFrame, source: str
+) -> Figure:
+    """Return a map of where taxis gather, and maps of what releases change.
+
+    Parameters
+    ----------
+    zones : GeoDataFrame of m zones, from `datasets.load_taxi_zones`
+    gathered : array_like, shape (m,), the percentage of the taxis in each zone
+    wrong : DataFrame, m rows, one column for each release, whose name is the title
+        For each zone, the percentage of its trips that end in a wrong zone.
+    source : str, the text under the figure, from `datasets.trips_label`
+    """
+    fig, axes = plt.subplots(1, 1 + wrong.shape[1], figsize=size(2, 4.4))
+    shapes = zone_shapes(zones, zones.index)
+    taxis = choropleth(axes[0], shapes, gathered, LogNorm(0.01, 6), "YlGnBu")
+    axes[0].set_title("where taxis gather", fontsize=SMALL)
+    for ax, name in zip(axes[1:], wrong):
+        trips = choropleth(ax, shapes, wrong[name], WRONG, "YlOrRd")
+        ax.set_title(name, fontsize=SMALL)
+    scale_bar(axes[0], 2000, left=True)
+    for maps, outlines, label in (
+        (axes[:1], taxis, "taxis in the zone, %"),
+        (axes[1:], trips, "trips that begin here and are sent to a wrong zone, %"),
+    ):
+        how = {"location": "bottom", "fraction": 0.03, "aspect": 16 * len(maps)}
+        scale = fig.colorbar(outlines, ax=maps, label=label, extend="both", **how)
+        scale.ax.xaxis.set(major_formatter="{x:g}", minor_formatter=NullFormatter())
+    mark_source(fig, f"{source}; zone outlines: NYC TLC")
     return fig
 
 

@@ -37,10 +37,10 @@ def beta_densities(
     start : mapping, the initial value of each control and of `many`
     many : str
         The column of costs on the horizontal axis, which also has a control. It is
-        "rows", the number of rows in which neighbours differ, or "N", the number of
-        records. If curves has this column, the control offers the values in curves and
-        changes the densities. Then costs may contain further values, which make the
-        curve smooth.
+        "rows", the number of rows in which neighbours differ, or "others", the number
+        of other records. If curves has this column, the control offers the values in
+        curves and changes the densities. Then costs may contain further values, which
+        make the curve smooth.
     every : str, optional
         A control. A thin curve of delta is plotted for each of its values, and a thick
         one for the chosen value.
@@ -70,9 +70,6 @@ def beta_densities(
             ),
         ],
     }
-    if every:
-        independent = {"color": "independent", "strokeDash": "independent"}
-        spec["resolve"] = {"scale": independent}
     alt = (
         "Two densities with the delta between them shaded, and delta against "
         f"{many}. They change with {', '.join(options)}."
@@ -176,25 +173,27 @@ def _costs(
             {"transform": here, "mark": dot, "encoding": place},
             {"transform": here, "mark": text | beside, "encoding": place | told},
         ]
-    patterns = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
-    dashes = encode(
-        every,
-        "nominal",
-        scale={"domain": options[every], "range": patterns[: len(options[every])]},
-        legend={"title": f"{every} =", "orient": "top", "symbolStrokeColor": OURS},
-    )
-    dashed = place | {"strokeDash": dashes}
+    by_line = place | {"detail": encode(every, "nominal")}
+    named = place | {"text": encode("name", "nominal")}
+    ends = [
+        {"filter": f"datum['{many}'] == {costs[many].max()}"},
+        {"calculate": f"'{every} = ' + datum['{every}']", "as": "name"},
+    ]
     # The value is written in the lower corner that the curves leave free.
     side = "right" if rises else "left"
     below = {"x": {"value": WIDTH // 2 - 80 if rises else 10}, "y": {"value": 215}}
     picked = {"filter": _chosen(every)}
-    found = [picked, *here]
     return [
-        {"mark": line | {"strokeWidth": 1}, "encoding": dashed},
-        {"transform": [picked], "mark": line | {"strokeWidth": 3}, "encoding": dashed},
-        {"transform": found, "mark": dot, "encoding": place},
+        {"mark": line | {"strokeWidth": 1}, "encoding": by_line},
+        {"transform": [picked], "mark": line | {"strokeWidth": 3}, "encoding": by_line},
         {
-            "transform": found,
+            "transform": ends,
+            "mark": text | {"fontSize": 12, "align": "left", "dx": 4},
+            "encoding": named,
+        },
+        {"transform": [picked, *here], "mark": dot, "encoding": place},
+        {
+            "transform": [picked, *here],
             "mark": text | {"align": side},
             "encoding": below | told,
         },

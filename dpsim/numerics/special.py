@@ -35,8 +35,8 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
     mean = np.where(left, p, 0.5)
     a = k * mean
     b = k * (1.0 - mean)
-    kernel = log_beta_kernel(np.where(left, x, 0.25), mean, k)
-    far = kernel - np.log(a) + tail_series(x, a, b, left)
+    below = np.where(left, x, 0.25)
+    far = log_beta_kernel(below, mean, k) - np.log(a) + tail_series(below, a, b, left)
     near = np.log(betainc(k * p, k * (1.0 - p), np.where(left, p, x)))
     return np.where(left, np.minimum(far, 0.0), near)
 
