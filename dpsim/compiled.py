@@ -47,7 +47,7 @@ def _save_if_possible(self: Cache, *entry: Any) -> None:
 
 
 @functools.cache
-def _sources() -> str:
+def sources() -> str:
     """Return a hash of all files of the package with functions that are compiled."""
     texts = sorted(path.read_bytes() for path in PACKAGE.rglob("*.py"))
     return hashlib.sha256(b"".join(t for t in texts if b"njit" in t)).hexdigest()
@@ -61,7 +61,7 @@ def _stamp_of_package(self: Any) -> Any:
     all such files, because functions of one are compiled into those of another."""
     stamp = _stamp(self)
     inside = Path(self._py_file).is_relative_to(PACKAGE)
-    return (stamp, _sources()) if inside else stamp
+    return (stamp, sources()) if inside else stamp
 
 
 Locator.get_source_stamp = _stamp_of_package
