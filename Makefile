@@ -100,9 +100,9 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 
 audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/tools
-	$(BIN)/python -m tools.verify.audit
+	$(BIN)/python -m tools.verify.privacy_audit
 	$(BIN)/python -m tools.verify.precision
-	$(BIN)/python -m tools.verify.verdicts
+	$(BIN)/python -m tools.verify.verdict_seeds
 
 fuzz: test-env  ## new cases for every property; 10,000 of every public function; notebooks at the ends of their parameters (some hours)
 	$(BIN)/python -m pytest -m hypothesis --ignore tests/fuzz --hypothesis-profile=long -n auto

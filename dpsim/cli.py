@@ -306,8 +306,8 @@ def report(results: Path | None) -> Output:
     """
     from dpsim import ledger  # imported here because a run does not need pandas
 
-    table = ledger.report(results)
-    ours = ledger.report_findings(results)
+    table = ledger.judged_claims(results)
+    ours = ledger.judged_findings(results)
     width = shutil.get_terminal_size((120, 24)).columns
     judged = int((table["inputs"] != "none").sum())
     bad = [*table.index[~table["ok"]], *ours.index[~ours["ok"]]]
@@ -334,7 +334,7 @@ def report(results: Path | None) -> Output:
         f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
         for path in missing
     ]
-    text = ledger.report_page(table, ours)
+    text = ledger.report_text(table, ours)
     path = paths.figures() / "REPORT.md"
     files.write_text(path, text)
     lines.append(f"the whole report, with all reasons: {os.path.relpath(path)}")

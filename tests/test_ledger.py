@@ -24,11 +24,11 @@ from toy_project import notebook
 
 from dpsim import figures, ledger, paths, runner
 from dpsim.cli import main
-from dpsim.figures import explore, house_style
+from dpsim.figures import explore, saving
 from dpsim.ledger import display as display_of
 from dpsim.ledger import recording
 from dpsim.ledger import rows as rows_of
-from dpsim.ledger import tables as tables_of
+from dpsim.ledger import table_formats as tables_of
 from dpsim.ledger import verdicts as words_of
 
 
@@ -335,7 +335,7 @@ def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "open",
         lambda path, *_, **of: opened.append(path.name) or usual(path, *_, **of),
     )
-    ledger.markdown(ledger.report(), "there")
+    ledger.markdown(ledger.judged_claims(), "there")
     assert opened.count("published.csv") == 1
 
 
@@ -382,7 +382,7 @@ def test_every_row_has_what_the_rule_explains() -> None:
 def test_no_draw_of_ours_can_turn_a_verdict() -> None:
     """A sampled row lies so far from the edge of its word that no seed carries it
     across: see data/LEDGER.md."""
-    table = ledger.report()
+    table = ledger.judged_claims()
     alarm = words_of._alarm(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
         for value in (
@@ -427,7 +427,7 @@ def test_every_link_between_headings_leads_to_one(name: str) -> None:
 
 
 def test_a_correction_is_told_to_be_sent_and_nothing_else_is() -> None:
-    table = ledger.report()
+    table = ledger.judged_claims()
     assert (
         table.loc[table["verdict"].isin(["contradicted", "slip"]), "sent"] != ""
     ).all()
@@ -450,7 +450,7 @@ def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_scoreboard_says_what_the_report_says_and_leads_to_headings(
     paper: str,
 ) -> None:
-    table = ledger.report().query("paper == @paper")
+    table = ledger.judged_claims().query("paper == @paper")
     board = table.query("inputs != 'none'")
     for row in table.dropna(subset="reproduced").itertuples():
         error = None if math.isnan(row.standard_error) else row.standard_error
@@ -704,7 +704,7 @@ def results(folder: Path, values: dict[str, float], **columns: int) -> None:
 
 def fleischer(toy: Path, values: dict[str, float]) -> pd.DataFrame:
     results(toy / "figures" / "boltzmann_histograms", values)
-    return ledger.report().query("paper == 'fleischer2024'")
+    return ledger.judged_claims().query("paper == 'fleischer2024'")
 
 
 def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
@@ -739,7 +739,7 @@ def test_the_report_fails_on_a_row_out_of_order_and_passes_when_all_agree(
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_the_report_fits_the_terminal_and_says_what_the_paper_says(width: int) -> None:
-    table = ledger.report()
+    table = ledger.judged_claims()
     text = ledger.text(table, width)
     assert max(map(len, text.splitlines())) <= width
     line = next(x for x in text.splitlines() if x.startswith("fig1.kl_max "))
@@ -784,15 +784,16 @@ def test_a_run_with_other_parameters_is_judged_by_what_it_recorded(toy: Path) ->
 
 
 def test_the_readme_counts_verdicts_and_leaves_out_those_that_no_claim_has() -> None:
-    table = ledger.report()
-    head, _, *lines = ledger.summary(table, "notebooks").split("\n\n")[0].splitlines()
+    table = ledger.judged_claims()
+    text = ledger.papers_table(table, "notebooks").split("\n\n")[0]
+    head, _, *lines = text.splitlines()
     words = [word for word in words_of.VERDICTS if (table["verdict"] == word).any()]
     assert head.endswith(f" | values | {' | '.join(words)} |")
     assert len(lines) == len(ledger.papers())
     first = table[table["paper"] == ledger.papers().index[0]]
     counted = [str((first["verdict"] == word).sum()) for word in words]
     assert lines[0].endswith(f" | {' | '.join(counted)} |")
-    none = ledger.summary(
+    none = ledger.papers_table(
         ledger.judge(row(), recorded({"benvenuti2026.fig1.eps_min": 2.26}))
     )
     assert none.splitlines()[0].endswith(" | values | agrees |")
@@ -966,8 +967,8 @@ def test_a_page_shows_the_saved_picture_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
-    monkeypatch.setattr(house_style, "get_ipython", lambda: "a kernel")
-    monkeypatch.setattr(house_style, "display", shown.append)
+    monkeypatch.setattr(saving, "get_ipython", lambda: "a kernel")
+    monkeypatch.setattr(saving, "display", shown.append)
     fig = drawn_figure()
     table = pd.DataFrame({"x": [0.0]})
     figures.save(fig, "fig1_line", table, "")
@@ -1005,6 +1006,6 @@ def test_only_runs_with_usual_parameters_are_compared_with_expected(
     place = tmp_path / "matrix_dirichlet"
     results(place, {"fallin2023.eps.k9": 1.1})
     (place / "manifest.json").write_text(json.dumps({"parameters": given}))
-    row = ledger.report(tmp_path).loc["fallin2023.eps.k9"]
+    row = ledger.judged_claims(tmp_path).loc["fallin2023.eps.k9"]
     assert bool(row["ok"]) == agrees, row["shown"]
     assert ("MISSES EXPECTED" in row["shown"]) != agrees

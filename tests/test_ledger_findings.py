@@ -39,7 +39,7 @@ def record(toy: Path, value: object) -> None:
 
 
 def ground(toy: Path) -> tuple[str, bool]:
-    found = ledger.report_findings().loc["taxis.noise"]
+    found = ledger.judged_findings().loc["taxis.noise"]
     return found["ground"], bool(found["ok"])
 
 
@@ -157,7 +157,7 @@ def test_a_row_of_a_run_without_a_line_in_the_tables_is_named(toy: Path) -> None
     record(toy, [0.9] * 20)
     write(toy, {"id": "taxis.other"})
     with pytest.raises(ValueError, match=r"findings\.csv has: taxis\.noise"):
-        ledger.report_findings()
+        ledger.judged_findings()
 
 
 def cut(text: str, line: int) -> str:

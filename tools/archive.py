@@ -154,7 +154,7 @@ def codemeta() -> dict[str, Any]:
     package = project()
     cited = citation()
     urls = addresses.completed(package.get("urls", {}))
-    verdicts = ledger.by_paper(ledger.report())["verdict"].rename(
+    verdicts = ledger.by_paper(ledger.judged_claims())["verdict"].rename(
         index=ledger.papers()["address"]
     )
     found = {
@@ -256,7 +256,7 @@ def codecheck() -> str:
 
 def verdicts() -> str:
     """Return README's table of the papers, with what is below it."""
-    return f"{ledger.summary(ledger.report(), 'notebooks')}\n"
+    return f"{ledger.papers_table(ledger.judged_claims(), 'notebooks')}\n"
 
 
 def index() -> str:

@@ -8,10 +8,6 @@ from .house_style import (
     mark_published as mark_published,
     mark_source as mark_source,
     round_up as round_up,
-    save as save,
-    save_table as save_table,
-    show_table as show_table,
-    save_numbers as save_numbers,
     TRUE as TRUE,
     PAPER as PAPER,
     OURS as OURS,
@@ -20,13 +16,19 @@ from .house_style import (
     DASHES as DASHES,
     BOUND as BOUND,
 )
+from .saving import (
+    save as save,
+    save_table as save_table,
+    show_table as show_table,
+    save_numbers as save_numbers,
+)
 from .maps import (
     compare_zones as compare_zones,
 )
 from .price import (
     draw_price as draw_price,
 )
-from .release import (
+from .private_chain import (
     draw_release as draw_release,
 )
 from .graphs import (
@@ -86,10 +88,11 @@ from . import (
     explore as explore,
     overview as overview,
     house_style as house_style,
+    saving as saving,
     maps as maps,
     graphs as graphs,
     price as price,
-    release as release,
+    private_chain as private_chain,
     dirichlet as dirichlet,
     matrix_dirichlet as matrix_dirichlet,
     data_driven_markov as data_driven_markov,

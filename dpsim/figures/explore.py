@@ -14,7 +14,7 @@ import pandas as pd
 from PIL import Image
 
 from dpsim import files
-from dpsim.figures.house_style import save_table
+from dpsim.figures.saving import save_table
 
 SCALE = 2
 """The size of the image relative to that of the chart, in each direction."""

@@ -15,8 +15,8 @@ from .verdicts import (
     verdict as verdict,
     judge as judge,
     judge_findings as judge_findings,
-    report as report,
-    report_findings as report_findings,
+    judged_claims as judged_claims,
+    judged_findings as judged_findings,
     parameters as parameters,
 )
 from .display import (
@@ -26,12 +26,14 @@ from .display import (
     site_anchor as site_anchor,
     text as text,
 )
-from .pages import (
+from .report_page import (
     about_letters as about_letters,
-    figure_index as figure_index,
     findings_text as findings_text,
-    report_page as report_page,
-    summary as summary,
+    report_text as report_text,
+)
+from .readme_tables import (
+    figure_index as figure_index,
+    papers_table as papers_table,
 )
 from .recording import (
     record as record,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsim import paths
 from dpsim.ledger.rows import Found, papers
-from dpsim.ledger.tables import LEFT, html_table, markdown_table
+from dpsim.ledger.table_formats import LEFT, html_table, markdown_table
 from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds
 
 JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
@@ -65,7 +65,7 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        As `report` returns it.
+        As `judged_claims` returns it.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> ledger.by_paper(ledger.report()).columns.tolist()
+    >>> ledger.by_paper(ledger.judged_claims()).columns.tolist()
     ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
     found = {}
@@ -124,7 +124,7 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     Parameters
     ----------
     table : DataFrame
-        As `report` returns it.
+        As `judged_claims` returns it.
     folder : str
         The folder of the notebooks, relative to the file with this text; "" for no
         links. If pyproject.toml declares a site (`project.urls`, Documentation), each
@@ -134,7 +134,7 @@ def markdown(table: pd.DataFrame, folder: str = "") -> str:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> "|" in ledger.markdown(ledger.report())
+    >>> "|" in ledger.markdown(ledger.judged_claims())
     True
     """
     declared = papers()
@@ -192,7 +192,7 @@ def text(table: pd.DataFrame, width: int) -> str:
     Parameters
     ----------
     table : DataFrame
-        As `report` returns it.
+        As `judged_claims` returns it.
     width : int
         The number of columns of the terminal. What the paper says is shortened to fit,
         and below 100 columns the verdict stands without the kind of claim.
@@ -200,7 +200,7 @@ def text(table: pd.DataFrame, width: int) -> str:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> max(map(len, ledger.text(ledger.report(), 80).splitlines())) <= 80
+    >>> max(map(len, ledger.text(ledger.judged_claims(), 80).splitlines())) <= 80
     True
     """
     wide = width >= 100

@@ -18,7 +18,7 @@ from dpsim import checks, files, paths
 from dpsim import notebook as notebooks
 from dpsim.ledger.display import board
 from dpsim.ledger.rows import findings, papers, published
-from dpsim.ledger.tables import plain_table
+from dpsim.ledger.table_formats import plain_table
 from dpsim.ledger.verdicts import is_seconds, judge
 
 

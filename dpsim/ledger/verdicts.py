@@ -371,7 +371,7 @@ def parameters(folder: Path) -> dict[str, Any] | None:
         ) from error
 
 
-def report(folder: Path | None = None) -> pd.DataFrame:
+def judged_claims(folder: Path | None = None) -> pd.DataFrame:
     """Return the judged rows, as `judge` does, with the papers in the order of
     `papers`.
 
@@ -386,7 +386,7 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> from dpsim import ledger
-    >>> len(ledger.report()) == len(ledger.published())
+    >>> len(ledger.judged_claims()) == len(ledger.published())
     True
     """
     notebooks = papers()["notebook"]
@@ -402,19 +402,19 @@ def report(folder: Path | None = None) -> pd.DataFrame:
     return table
 
 
-def report_findings(folder: Path | None = None) -> pd.DataFrame:
+def judged_findings(folder: Path | None = None) -> pd.DataFrame:
     """Return our own findings, as `judge_findings` does, with the notebooks in
     alphabetical order.
 
     Parameters
     ----------
     folder : Path, optional
-        As in `report`.
+        As in `judged_claims`.
 
     Examples
     --------
     >>> from dpsim import ledger
-    >>> len(ledger.report_findings()) == len(ledger.findings())
+    >>> len(ledger.judged_findings()) == len(ledger.findings())
     True
     """
     rows = findings()

@@ -18,7 +18,7 @@ import pandas as pd
 import dpsim_release
 from dpsim import datasets, markov
 from dpsim.checks import Array, Integers
-from dpsim.ledger.tables import markdown_table
+from dpsim.ledger.table_formats import markdown_table
 from dpsim_release import Support, estimate
 from dpsim_release import support as supports
 from dpsim_release.discrete_laplace import Noise, laplace_noise

@@ -25,7 +25,7 @@ from dpsim_release.discrete_laplace import (
     pair_threshold,
 )
 from dpsim_release.unit import EVENT, Unit
-from tools.verify import bounds
+from tools.verify import measures
 from tools.verify.audit_cases import Case, levels
 
 STATES = 3  # of a copy; all pairs of these may occur
@@ -104,7 +104,7 @@ def noisy_case(audited: Release) -> Case:
     change = counted(True, 1, 0)[0]
 
     def claim(epsilon: Array) -> Array:
-        return bounds.implied_delta(epsilon, noise.epsilon)
+        return measures.implied_delta(epsilon, noise.epsilon)
 
     epsilon = levels(claim)
     exact = np.array([hockey_stick(noise, change[change != 0], e) for e in epsilon])
@@ -167,7 +167,7 @@ def pairs_case(audited: Release) -> Case:
     )
 
     def claim(epsilon: Array) -> Array:
-        return bounds.implied_delta(epsilon, audited.epsilon, leak)
+        return measures.implied_delta(epsilon, audited.epsilon, leak)
 
     epsilon = levels(claim, 7 / 6 * audited.epsilon)
     setting = f"{audited.setting}, threshold {threshold}"

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import dpsim_release
-from dpsim.ledger.tables import markdown_table
+from dpsim.ledger.table_formats import markdown_table
 from dpsim_release import release_folder
 from dpsim_release import support as supports
 from tools.bench.compare import machine

@@ -94,6 +94,6 @@ def test_each_kind_of_claim_has_a_panel(held, kind):
     dots = [layer for layer in panels[kind]["layer"] if "color" in layer["encoding"]]
     colours = dots[0]["encoding"]["color"]["scale"]
     assert colours["domain"] == ["agrees", "slip"] and len(colours["range"]) == 2
-    assert set(figures.overview.VERDICTS) >= set(ledger.report()["verdict"]) - {
+    assert set(figures.overview.VERDICTS) >= set(ledger.judged_claims()["verdict"]) - {
         "not judged"
     }

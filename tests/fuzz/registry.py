@@ -88,10 +88,10 @@ LEFT_OUT = {
         figures.boltzmann_histograms.* figures.data_driven_markov.*
         figures.dirichlet.* figures.explore.* figures.graphs.draw_* figures.maps.*
         figures.matrix_dirichlet.* figures.mdp_policy_synthesis.* figures.overview.*
-        figures.permute_and_flip.* figures.release.* figures.house_style.shorten
+        figures.permute_and_flip.* figures.private_chain.* figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.draw_*
-        figures.house_style.mark_* figures.house_style.save*
-        figures.house_style.show_table figures.price.*""",
+        figures.house_style.mark_* figures.saving.save*
+        figures.saving.show_table figures.price.*""",
     "has no argument": """
         streams.cores datasets.taxi.counts_file datasets.*.checksums
         datasets.*.load_sources datasets.*.load_grades datasets.*.load_taxi_zones

@@ -140,7 +140,7 @@ PLACES = list(places())
 @pytest.mark.parametrize("place", PLACES, ids=lambda each: f"{each[0]}-{each[1]}")
 def test_each_sentence_that_compares_or_advises_links_to_its_row(place: Place) -> None:
     assert place.text, "the heading or the bold message is missing"
-    grounds = ledger.report_findings()["ground"]
+    grounds = ledger.judged_findings()["ground"]
     for text, among in (
         (text, "".join(part)) for part in paragraphs(place.text) for text in part
     ):

@@ -201,7 +201,7 @@ def test_a_fresh_run_gives_the_committed_files_byte_for_byte(
 
 @pytest.mark.full
 def test_the_report_of_a_fresh_run_is_clean(fresh: Path) -> None:
-    table = ledger.report(fresh)
+    table = ledger.judged_claims(fresh)
     assert table["ok"].all(), table.loc[~table["ok"], ["reproduced", "verdict"]]
 
 

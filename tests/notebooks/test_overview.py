@@ -37,7 +37,7 @@ def test_the_table_shows_the_short_answers_and_nothing_withdrawn(
         },
         index=["taxis.noise", "taxis.look", "taxis.draws"],
     )
-    monkeypatch.setattr(ledger, "report_findings", lambda: rows)
+    monkeypatch.setattr(ledger, "judged_findings", lambda: rows)
     _, _, *lines = page["findings_table"]().data.splitlines()
     assert lines == [
         "| [taxis](taxis.ipynb) | Use noise. | [held in all inputs tried]"

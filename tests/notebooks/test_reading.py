@@ -89,7 +89,7 @@ def shown(name: str) -> np.ndarray:
                 output.get("text", ""),
                 *(text for kind, text in data.items() if kind.startswith("text/")),
             ]
-    ledger_rows = ledger.report()
+    ledger_rows = ledger.judged_claims()
     ledger_rows = ledger_rows[
         ledger_rows["paper"].map(ledger.papers()["notebook"]) == name
     ]

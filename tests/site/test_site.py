@@ -545,7 +545,7 @@ def test_a_phone_shows_the_numbers_of_every_table(page: Any, origin: str) -> Non
 
 
 def test_every_erratum_is_explained(page: Any, origin: str) -> None:
-    rows = ledger.report()
+    rows = ledger.judged_claims()
     rows = rows[rows["sent"] != ""]
     page.goto(f"{origin}/errata.html")
     text = page.locator("article").inner_text()
@@ -554,7 +554,7 @@ def test_every_erratum_is_explained(page: Any, origin: str) -> None:
         assert row.sentence in text
         if row.claim == "value":
             assert f"must be: {row.relation} {row.limit:g}" in text
-    assert ledger.about_letters(ledger.report()) in text
+    assert ledger.about_letters(ledger.judged_claims()) in text
 
 
 def found(words: str, browser: Any, origin: str) -> list[str]:
@@ -958,7 +958,7 @@ def test_a_caption_on_explore_has_raised_letters_and_no_remark_on_jupyterlab(
     shown = (
         f"{message}Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
     )
-    assert site_module("explore")._caption(figure) == shown
+    assert site_module("explore_page")._caption(figure) == shown
 
 
 def test_addresses_come_from_pyproject_and_lead_to_binder(

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tools.verify import audit as full_audit
-from tools.verify import audit_cases, bounds
+from tools.verify import audit_cases, measures
+from tools.verify import privacy_audit as full_audit
 
 
 def test_the_chance_of_an_error_is_shared_by_all_bounds_of_an_audit(monkeypatch):
@@ -40,9 +40,9 @@ def test_the_implied_delta_is_that_of_leaky_randomised_response(spent, delta):
     keep = (1.0 - delta) / (1.0 + math.exp(-spent))
     p = np.array([delta, 0.0, keep, 1.0 - delta - keep])
     epsilon = np.linspace(0.0, 3.0, 13)
-    exact = bounds.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
+    exact = measures.hockey_stick(p, p[[1, 0, 3, 2]], epsilon)
     np.testing.assert_allclose(
-        bounds.implied_delta(epsilon, spent, delta), exact, atol=1e-14
+        measures.implied_delta(epsilon, spent, delta), exact, atol=1e-14
     )
 
 
@@ -53,13 +53,13 @@ def test_exceedances_depend_on_the_seed_and_the_name_alone(monkeypatch):
     counts = {}
     for threads in ("1", "2"):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        counts[threads] = bounds.exceedances(
+        counts[threads] = measures.exceedances(
             losses, [-1e9, 0.0, 1e9], 120_001, seed=3, name="normal"
         )
     assert counts["1"].tolist() == counts["2"].tolist()
     assert counts["1"][0] == 120_001 and counts["1"][2] == 0
     assert abs(counts["1"][1] - 60_000) < 1000
-    assert bounds.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
+    assert measures.exceedances(losses, 0.0, 1000, seed=4, name="normal").shape == ()
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_the_cells_that_the_page_shows_are_a_notebook_that_runs(
         assert done.returncode == 0, done.stdout + done.stderr
     (ran,) = runner.run(runner.plan_runs(["count"]))
     assert ran.status == "done", ran.message
-    row = ledger.report().loc["author2030.fig1.one"]
+    row = ledger.judged_claims().loc["author2030.fig1.one"]
     assert row["verdict"] == "agrees" and row["ok"]
     for away in (
         np.linspace(-5, 5, 41) * row["standard_error"]

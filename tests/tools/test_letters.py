@@ -106,7 +106,7 @@ def test_a_letter_has_a_script_for_each_point(letter: Path) -> None:
 
 @pytest.mark.parametrize("letter", LETTERS, ids=lambda path: path.stem)
 def test_a_letter_says_no_number_that_its_script_does_not_show(letter: Path) -> None:
-    rows = ledger.report()
+    rows = ledger.judged_claims()
     rows = rows[rows["paper"] == letter.stem]
     counted = outcomes(rows)
     shown = ledger.markdown(rows)
@@ -122,7 +122,7 @@ def test_a_letter_says_no_number_that_its_script_does_not_show(letter: Path) -> 
 def test_a_letter_counts_what_the_report_counts_and_offers_to_print_an_answer(
     letter: Path,
 ) -> None:
-    rows = ledger.report()
+    rows = ledger.judged_claims()
     last = paragraphs(letter)[-2]
     assert last.startswith(outcomes(rows[rows["paper"] == letter.stem]))
     assert "Could you send us" in last

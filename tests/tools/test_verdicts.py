@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 
 from dpsim import ledger, paths
-from tools.verify import verdicts
+from tools.verify import verdict_seeds as verdicts
 
 PAPER, ROW = "benvenuti2026", "benvenuti2026.fig3.tv"
 NOTEBOOK = ledger.papers().loc[PAPER, "notebook"]

@@ -32,7 +32,7 @@ from scipy import optimize
 
 from dpsim import dirichlet, figures, markov, mdp, streams, words
 from dpsim.checks import Integers
-from dpsim.ledger.tables import markdown_table
+from dpsim.ledger.table_formats import markdown_table
 from release.tools.counting import count, write_trips
 
 RESULTS = Path(__file__).parent / "results"

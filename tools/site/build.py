@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import explore
+import explore_page
 import finish
 import nbformat
 import notebook_pages
@@ -73,7 +73,7 @@ def stage(source: Path, modules: Path) -> None:
         _copy(
             modules / "@mathjax" / "mathjax-newcm-font" / part, target / "font" / part
         )
-    explore.copy_script(modules, source / "_static" / "vega")
+    explore_page.copy_script(modules, source / "_static" / "vega")
     names = pages.ordered(paths.notebook_names())
     notebooks = {
         name: nbformat.read(paths.notebooks() / f"{name}.ipynb", as_version=4)

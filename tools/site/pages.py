@@ -11,7 +11,7 @@ from typing import Any
 
 import addresses
 import answers
-import explore
+import explore_page
 import interface
 import measurements
 import notebook_pages
@@ -85,7 +85,7 @@ def write(folder: Path, notebooks: Mapping[str, Any]) -> None:
     }
     texts = {
         "index.md": index(notebooks, figures),
-        "explore.md": explore.page(notebooks),
+        "explore.md": explore_page.page(notebooks),
         "run.md": run_it_yourself(),
         "notebooks/index.md": notebook_list(notebooks),
         "report.md": published_and_reproduced(),
@@ -234,8 +234,8 @@ def notebook_list(notebooks: Mapping[str, Any]) -> str:
 def published_and_reproduced() -> str:
     """Return the page of every number: what the verdicts mean, the tables; what does
     not hold leads to its erratum."""
-    table = ledger.report()
-    summary = ledger.summary(table)
+    table = ledger.judged_claims()
+    summary = ledger.papers_table(table)
     wrong = table["sent"] != ""
     links = [
         f'<a href="errata.html#{_place(id)}">{shown}</a>'
@@ -249,7 +249,7 @@ def published_and_reproduced() -> str:
             INTRODUCTION.format(summary=summary),
             ledger.about_letters(table),
             ledger.markdown(table),
-            ledger.findings_text(ledger.report_findings()).replace(
+            ledger.findings_text(ledger.judged_findings()).replace(
                 "](../notebooks/", "](notebooks/"
             ),
         ]
@@ -269,7 +269,7 @@ def _where(row: Any) -> str:
 def errata(notebooks: Mapping[str, Any]) -> str:
     """Return the page of what cannot hold as printed, or fails under our reading: why,
     and where it is shown."""
-    table = ledger.report()
+    table = ledger.judged_claims()
     table = table[table["sent"] != ""]
     parts = [
         "# Errata",

@@ -22,7 +22,7 @@ from scipy.stats import beta as beta_law
 from dpsim import accounting, boltzmann, dirichlet, mdp, words
 from dpsim.checks import Array, Integers
 from dpsim.mdp import model
-from tools.verify import bounds as measures
+from tools.verify import measures
 
 SMALLEST_CLAIM = 0.01
 LEVELS = 8  # epsilons of a case

@@ -18,12 +18,18 @@ from pathlib import Path
 
 import mpmath as mp
 
-from tools.verify.answers import histograms, integer_noise, real_noise, simplex, words
+from tools.verify.answers import (
+    dirichlet_draws,
+    histograms,
+    integer_noise,
+    real_noise,
+    words,
+)
 from tools.verify.answers.answer import DIGITS
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 TABLE = "known_answers.csv"
-FAMILIES = (words, integer_noise, real_noise, simplex, histograms)
+FAMILIES = (words, integer_noise, real_noise, dirichlet_draws, histograms)
 COLUMNS = (
     *("id", "mechanism", "parameters", "neighbours", "quantity", "given"),
     *("low", "high", "method", "second_method"),

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from dpsim import figures, paths
-from dpsim.ledger.tables import markdown_table
+from dpsim.ledger.table_formats import markdown_table
 from tools.verify.precision_checks import DIGITS, SIDE_SLACK, Check, checks
 
 

@@ -1,5 +1,5 @@
-"""Asks whether a seed can turn a verdict: `python -m tools.verify.verdicts` draws every
-drawn row with 20 seeds.
+"""Asks whether a seed can turn a verdict: `python -m tools.verify.verdict_seeds` draws
+every drawn row with 20 seeds.
 
 Of each notebook only the cells run that such a row needs, with the committed sample
 sizes; a row whose cells never read `seed` cannot be turned by one. Every row must be in

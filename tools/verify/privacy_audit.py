@@ -1,5 +1,5 @@
 """Audits every mechanism by draws at worst-case neighbours: `python -m
-tools.verify.audit` writes build/audit.
+tools.verify.privacy_audit` writes build/audit.
 
 For each mechanism the event of the likelihood-ratio test is fixed in advance at each
 epsilon of a grid where the claimed delta is at least 0.01, and counted in draws from
@@ -26,9 +26,9 @@ import pandas as pd
 
 from dpsim import accounting, figures, paths
 from dpsim.checks import Array
-from dpsim.ledger.tables import markdown_table
+from dpsim.ledger.table_formats import markdown_table
 from release.tools.release_audit import release_cases
-from tools.verify import bounds
+from tools.verify import measures
 from tools.verify.audit_cases import LEVELS, OFF, SMALLEST_CLAIM, Case, cases
 
 DRAWS = 2_000_000  # of each law of each case
@@ -75,7 +75,7 @@ def bracket(
 ) -> tuple[Array, Array]:
     """Return bounds on delta of the case's pair from draws of both sides."""
     over, others = (
-        bounds.exceedances(
+        measures.exceedances(
             partial(case.losses, side, factor),
             case.epsilon,
             draws,
@@ -177,7 +177,7 @@ sampler of a release, whose law release/tests/test_chain.py compares with the on
 here.
 
 [Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m
-tools.verify.audit --write` renews these files.
+tools.verify.privacy_audit --write` renews these files.
 """
 
 
