@@ -1,7 +1,7 @@
 """The protocol of every `privatize`, and its result.
 
 A `privatize` first makes a `Mechanism` from its public arguments, and only then lets it
-read the secret:
+read the secret::
 
     def privatize(secret, *, epsilon, ..., rng=None):
         mechanism = ...  # of the public arguments, which are checked here
