@@ -250,7 +250,7 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array) -> Non
     ----------
     ax : Axes
     prices, closing : ndarray, shape (4,)
-        The price of each deal, and the probability that it closes.
+        The cost of each offer, and the probability that it is accepted.
     chances : ndarray, shape (4, 2, 2)
         For each startup, the probabilities of success and failure in a stage if it is
         held and if it is invested in.
@@ -280,7 +280,7 @@ def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array) -> Non
             left += share
     words = []
     for i, (price, closes) in enumerate(zip(prices, closing), 1):
-        held = f"startup {i} (price {price:g}, closes {closes:g}), held"
+        held = f"startup {i} (offer {price:g}, accepted {closes:g}), held"
         words += [held, "invested in"]
     ax.set_yticks([2.7 * i + j for i, j in np.ndindex(4, 2)], words)
     ax.invert_yaxis()
