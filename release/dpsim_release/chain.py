@@ -1,12 +1,12 @@
 """The private Markov chain of a release, made from noisy counts of transitions.
 
-A release contains noisy counts of the pairs in a support; dpsim_release.discrete_laplace
-proves that it is private. A declared support (all pairs, or a graph) is public, and each of
-its pairs gets a noisy count, whether or not the pair occurs. When pairs are chosen
-privately, a pair that occurs is released if its noisy count reaches a threshold, and
-this choice costs delta. The labels are then either declared or taken from the released
-pairs. Everything else (the estimated chain, its error bars, walks) is computed from the
-noisy counts and from public arguments.
+A release contains noisy counts of the pairs in a support;
+dpsim_release.discrete_laplace proves that it is private. A declared support (all pairs,
+or a graph) is public, and each of its pairs gets a noisy count, whether or not the pair
+occurs. When pairs are chosen privately, a pair that occurs is released if its noisy
+count reaches a threshold, and this choice costs delta. The labels are then either
+declared or taken from the released pairs. Everything else (the estimated chain, its
+error bars, walks) is computed from the noisy counts and from public arguments.
 """
 
 from __future__ import annotations

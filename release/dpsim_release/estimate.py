@@ -153,7 +153,8 @@ def clear_rows(support: Support, noisy: Array | Integers, noise: Noise) -> Mask:
 
 
 def _beyond_noise(squares: Any, sizes: Any, noise: Noise) -> Mask:
-    """Return whether sums of squares are larger than those of noise, as `EVIDENCE` says.
+    """Return whether sums of squares are larger than those of noise, as `EVIDENCE`
+    says.
 
     sizes: the number of squares in each sum
     """

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from dpsim import checks
-from dpsim_release import estimate
 from dpsim_release.discrete_laplace import laplace_noise, pair_threshold
+from dpsim_release.estimate import LEAST_PAIRS
 from dpsim_release.unit import MOST_OF_A_UNIT
 
 MOST_STATES = 10**9
@@ -18,7 +18,7 @@ unit: one event, or a person of whom at most this many events are counted. thres
 the smallest noisy count with which a privately chosen pair is released. expected_error:
 an approximation of the total variation distance of a row, averaged over events, if the
 rows have equal numbers of events. error_bound: a proven upper bound on this average for
-every table with fewer than {estimate.LEAST_PAIRS} pairs. With more pairs another estimate is
+every table with fewer than {LEAST_PAIRS} pairs. With more pairs another estimate is
 used. Its error is usually smaller than both, but nothing is proven about it. Both
 compare the release with the counted events, so events that are left out add to the
 error. An epsilon above 10 gives little protection. A delta must be far below 1 / the

@@ -23,8 +23,8 @@ REASONS = {
     "count": "rows whose count is not a whole number of at least 0",
     "missing": "without an origin, a destination or a unit",
     "time": "visits without a time that can be read",
-    "unordered": "other visits of the same units. Without a visit's time, the visits on "
-    "both sides of it would be joined into a move that never happened",
+    "unordered": "other visits of the same units. Without a visit's time, the visits "
+    "on both sides of it would be joined into a move that never happened",
     "late": "moves that took longer than max_gap",
     "outside": "events outside the declared states",
     "truncated": "events above the limit of their unit",
@@ -76,7 +76,8 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
         first = str((support.labels or ())[0])
         if never[0] == first:
             lines.append(
-                f"{'':>16}{short_label(first)} is the first of them: remove it if it is "
+                f"{'':>16}{short_label(first)} is the first of them: remove it if it "
+                f"is "
                 "the header of a file, because it will be published as a state"
             )
     return lines

@@ -63,7 +63,8 @@ def privatize(options: ReleaseOptions) -> PrivateChain:
     ----------
     source, epsilon, delta, output, budget, limit, rng, tell : as in `ReleaseOptions`
     origin, destination, count, trajectory, time_format, max_gap : as in `Options`
-    categories, graph, pairs, unit, events, estimate, delimiter, quotes : as in `Options`
+    categories, graph, pairs, unit, events, estimate, delimiter, quotes : as in
+    `Options`
 
     Returns
     -------

@@ -14,7 +14,10 @@ from dpsim_release.unit import Unit
 RELEASED = "private release"
 LAPLACE = "discrete Laplace"
 WORTH_A_WARNING = 10.0  # epsilon
-_ENTROPY = "OpenDP, whose bits come from OpenSSL's generator with a key from the operating system"
+_ENTROPY = (
+    "OpenDP, whose bits come from OpenSSL's generator with a key from the operating "
+    "system"
+)
 _HELP = (
     "Declared states (--categories), coarser states, more events, or a larger epsilon "
     "or delta would help."
@@ -92,7 +95,8 @@ def arrivals(chain: EstimatedChain) -> list[str]:
             "released chain says how often each state is entered, but not from where."
         ]
     return [
-        f"{len(rows):,} of {states:,} rows hold nothing but shares of arrivals, because "
+        f"{len(rows):,} of {states:,} rows hold nothing but shares of arrivals, "
+        f"because "
         f"these rows have no usable counts: {first_labels(rows)}."
     ]
 
@@ -120,7 +124,8 @@ def guarantee(chain: EstimatedChain) -> list[str]:
         moves = " An event is a move from one visit of the unit to its next visit."
     lines = [
         f"Guarantee: {given}(epsilon, delta)-differential privacy with epsilon "
-        f"{epsilon}, delta {delta} ({proven}; the proofs are in dpsim_release.discrete_laplace). "
+        f"{epsilon}, delta {delta} ({proven}; the proofs are in "
+        f"dpsim_release.discrete_laplace). "
         "The probability of any set of outputs is at most e^epsilon times its "
         "probability from a neighbouring table, plus delta.",
         "Neighbours: two tables, one of which has one unit more than the other. The "

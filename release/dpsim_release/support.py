@@ -83,8 +83,8 @@ def declared_graph(graph: pd.DataFrame, labels: Sequence[Any] | None = None) -> 
     graph: a table with the columns origin and destination, and one row for each allowed
     transition.
 
-    labels: the labels of the states, in the order that you want. With None, they are the
-    sorted labels of the graph.
+    labels: the labels of the states, in the order that you want. With None, they are
+    the sorted labels of the graph.
 
     Raises ValueError unless the graph has at least one transition from each label.
     """

@@ -112,7 +112,8 @@ def refuse_other_kinds(file: str) -> None:
             what = _UNICODE.format(name)
     if what is None and start.removeprefix(b"\xef\xbb\xbf")[:4].lower() == b"sep=":
         what = (
-            "begins with a line sep=, which only Excel reads: remove that line (`tail -n "
+            "begins with a line sep=, which only Excel reads: remove that line (`tail "
+            "-n "
             "+2 old.csv > new.csv`)"
         )
     if what is not None:

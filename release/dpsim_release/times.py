@@ -47,8 +47,8 @@ def reader(time_format: str | None) -> Callable[[Any], Any]:
     ValueError if there is no such format.
 
     time_format: "iso" (what Python's `datetime.fromisoformat` reads, in upper or lower
-    case), "seconds" or "milliseconds" (counted from any start), or a pattern of strptime
-    such as "%d.%m.%Y %H:%M"; None if the column already has timestamps.
+    case), "seconds" or "milliseconds" (counted from any start), or a pattern of
+    strptime such as "%d.%m.%Y %H:%M"; None if the column already has timestamps.
     """
     known = time_format in (None, "iso", *SCALES)
     if not known and not PATTERN.fullmatch(str(time_format)):

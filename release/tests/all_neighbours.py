@@ -1,4 +1,6 @@
-"""Neighbouring tables, every kind, and 2,000 with one more row. `make fuzz` collects this file by name."""
+"""Neighbouring tables, every kind, and 2,000 with one more row. `make fuzz` collects
+this file by name.
+"""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
 """What hostile calls are answered: a refusal in words, or a result.
 
-`python release/tests/hostile_calls.py` writes hostile_calls.csv anew, from the calls in it.
+`python release/tests/hostile_calls.py` writes hostile_calls.csv anew, from the calls in
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Releases of neighbouring tables with the same noise: everything published must follow from the noisy counts.
+"""Releases of neighbouring tables with the same noise: everything published must follow
+from the noisy counts.
 
-A table and its neighbour are released by the command line, with no noise at all, which is the same noise for both. Then
-the neighbour's folder must be, byte for byte, what the table's own public part makes of the neighbour's noisy counts.
+A table and its neighbour are released by the command line, with no noise at all, which
+is the same noise for both. Then the neighbour's folder must be, byte for byte, what the
+table's own public part makes of the neighbour's noisy counts.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class Case(NamedTuple):
 
 
 def base() -> pd.DataFrame:
-    """Return events of 60 persons between five states, every pair often enough for any threshold here."""
+    """Return events of 60 persons between five states, every pair often enough for any
+    threshold here.
+    """
     rng = np.random.default_rng(5)
     table = pd.DataFrame({"who": rng.integers(0, 60, 6000).astype(str)})
     states = np.array(["2", "3", "10", "21", "100"])
@@ -91,7 +95,7 @@ def with_event(table: pd.DataFrame, place: int = 0, **event: Any) -> pd.DataFram
 
 
 def cases() -> Iterator[Case]:
-    """Yield over a hundred kinds of neighbours, with every option that a release has."""
+    """Yield over a hundred kinds of neighbours, with every option of a release."""
     table = base()
     columns = ("--origin", "from", "--destination", "to")
     chosen = (*columns, "--delta", "1e-6")

@@ -1,7 +1,9 @@
-"""One more row of a table, of any kind: it changes the counts by its own events at most, and never whether it is read.
+"""One more row of a table, of any kind: it changes the counts by its own events at
+most, and never whether it is read.
 
-A case is a random table of 40 good rows, in a random format with random types of columns, and one more row of values at
-their ends, of bytes that are no text, of Python objects that cannot be written, or of a line that is no row.
+A case is a random table of 40 good rows, in a random format with random types of
+columns, and one more row of values at their ends, of bytes that are no text, of Python
+objects that cannot be written, or of a line that is no row.
 """
 
 from __future__ import annotations
@@ -53,26 +55,39 @@ class Day(datetime.date):
     __str__ = __repr__ = isoformat = Odd._fail  # type: ignore
 
 
-OBJECTS = [Odd(), Text("x"), Day(2025, 1, 1), np.zeros(3), np.zeros((2, 2)), 10**5000, -(10**5000),
-           Decimal("sNaN"), Decimal("1E+999999"), Decimal(3), float("nan"), float("inf"), 2.5, 1j, b"x",
-           b"\xff", {}, [], {1}, ("x",), object, pd.NaT, pd.NA, None, True, np.bool_(False), 3,
-           np.uint64(2**64 - 1), datetime.date(1, 1, 1), datetime.date(9999, 12, 31), pd.Timestamp.max,
-           datetime.datetime.max, pd.Timedelta(1), np.datetime64("NaT"), np.float32(3), "a\ud800",
-           "\x00", "", "x" * 100_000, "s1", "1.0", lambda: 0, pd.Series([1]), range(3), Exception("x"),
-           type("S", (str,), {"__eq__": Odd._fail, "__hash__": Odd._fail})("s1"), np.str_("s1"),
-           pd.Interval(0, 1), pd.Period("2025"), memoryview(b"x")]  # fmt: skip
-TEXTS = [None, "", " ", "\t", "x" * 100_000, "\u202e", "a\x00b", "\x1f", "é", "\ufffe", "NULL", "nan",
-         "1e999", "-0", "1.0", '"', '""', ",", "\\", "٣", "s1", "0" * 500 + "1", "9" * 500, "true"]  # fmt: skip
-TIMES = ["294247-01-10 04:00:54.775806", "294247-01-10", "9999-12-31 23:59:59-99",
-         "9999-12-31 23:59:59.999999 America/New_York", "0001-01-01 00:00 Asia/Tokyo", "0000-01-01",
-         "0001-01-01 (BC)", "290309-12-22 (BC)", "infinity", "-infinity", "epoch", "now", "today",
-         "10:00", "2025-02-30", "2025-01-01 10:00 Nowhere/x", "2025-01-01T25:00",
-         "2025-01-01 10:00:00+2147483647", "2016-12-31 23:59:60", "2025-03-30 02:30 Europe/Berlin",
-         "1e308", "-1e308", "inf", "nan", "9223372036854775807", "-9223372036854775808",
-         "9223372036854.775807", "0x10", "1_0", "31.12.9999", "01.01.0001", "00.00.0000", "12/31/9999",
-         "Thu Jan 01 00:00:00 +9999 1970", "Fri Dec 31 23:59:59 -9999 9999", "9999 366", "0 0", "٣"]  # fmt: skip
-FORMS = ["iso", "seconds", "milliseconds", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%a %b %d %H:%M:%S %z %Y",
-         "%Y %j", "%G %V %u", "%y %U %w", "%Y-%m-%d %H:%M:%S %Z", "%c", "%x %X", "%f", "%I %p", "%%"]  # fmt: skip
+OBJECTS = [
+    Odd(), Text("x"), Day(2025, 1, 1), np.zeros(3), np.zeros((2, 2)), 10**5000,
+    -(10**5000), Decimal("sNaN"), Decimal("1E+999999"), Decimal(3), float("nan"),
+    float("inf"), 2.5, 1j, b"x", b"\xff", {}, [], {1}, ("x",), object, pd.NaT, pd.NA,
+    None, True, np.bool_(False), 3, np.uint64(2**64 - 1), datetime.date(1, 1, 1),
+    datetime.date(9999, 12, 31), pd.Timestamp.max, datetime.datetime.max,
+    pd.Timedelta(1), np.datetime64("NaT"), np.float32(3), "a\ud800", "\x00", "",
+    "x" * 100_000, "s1", "1.0", lambda: 0, pd.Series([1]), range(3), Exception("x"),
+    type("S", (str,), {"__eq__": Odd._fail, "__hash__": Odd._fail})("s1"),
+    np.str_("s1"), pd.Interval(0, 1), pd.Period("2025"), memoryview(b"x"),
+]  # fmt: skip
+TEXTS = [
+    None, "", " ", "\t", "x" * 100_000, "\u202e", "a\x00b", "\x1f", "é", "\ufffe",
+    "NULL", "nan", "1e999", "-0", "1.0", '"', '""', ",", "\\", "٣", "s1",
+    "0" * 500 + "1", "9" * 500, "true",
+]  # fmt: skip
+TIMES = [
+    "294247-01-10 04:00:54.775806", "294247-01-10", "9999-12-31 23:59:59-99",
+    "9999-12-31 23:59:59.999999 America/New_York", "0001-01-01 00:00 Asia/Tokyo",
+    "0000-01-01", "0001-01-01 (BC)", "290309-12-22 (BC)", "infinity", "-infinity",
+    "epoch", "now", "today", "10:00", "2025-02-30", "2025-01-01 10:00 Nowhere/x",
+    "2025-01-01T25:00", "2025-01-01 10:00:00+2147483647", "2016-12-31 23:59:60",
+    "2025-03-30 02:30 Europe/Berlin", "1e308", "-1e308", "inf", "nan",
+    "9223372036854775807", "-9223372036854775808", "9223372036854.775807", "0x10",
+    "1_0", "31.12.9999", "01.01.0001", "00.00.0000", "12/31/9999",
+    "Thu Jan 01 00:00:00 +9999 1970", "Fri Dec 31 23:59:59 -9999 9999", "9999 366",
+    "0 0", "٣",
+]  # fmt: skip
+FORMS = [
+    "iso", "seconds", "milliseconds", "%d.%m.%Y", "%Y-%m-%d %H:%M",
+    "%a %b %d %H:%M:%S %z %Y", "%Y %j", "%G %V %u", "%y %U %w", "%Y-%m-%d %H:%M:%S %Z",
+    "%c", "%x %X", "%f", "%I %p", "%%",
+]  # fmt: skip
 GOOD = {"iso": "2025-01-01 10:%02d", "seconds": "%d", "milliseconds": "%d00"}
 ENDS = [
     2**63 - 1,
@@ -123,8 +138,11 @@ NUMBERS = [
     pa.decimal128(38, 2),
     pa.dictionary(pa.int32(), pa.float64()),
 ]
-OTHERS = [pa.binary(), pa.time32("s"), pa.time64("us"), pa.time64("ns"), pa.duration("s"), pa.date64(), pa.binary(3),
-          pa.list_(pa.int8()), pa.struct({"x": pa.int8()}), pa.month_day_nano_interval()]  # fmt: skip
+OTHERS = [
+    pa.binary(), pa.time32("s"), pa.time64("us"), pa.time64("ns"), pa.duration("s"),
+    pa.date64(), pa.binary(3), pa.list_(pa.int8()), pa.struct({"x": pa.int8()}),
+    pa.month_day_nano_interval(),
+]  # fmt: skip
 TYPES = {
     "label": LABELS,
     "count": [pa.string(), *WHOLE],
@@ -170,13 +188,15 @@ def _outcome(source: Any, options: dict[str, Any]) -> tuple[dict[Any, int] | Non
     return {(a, b): n for a, b, n in trips.itertuples(index=False)}, ""
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------
 
 
 def _text(
     rng: np.random.Generator, folder: Path, options: dict[str, Any]
 ) -> tuple[str, list[Path]]:
-    """Write two files of text: packed or not, with any delimiter, end of lines and place of the line."""
+    """Write two files of text: packed or not, with any delimiter, end of lines and
+    place of the line.
+    """
     ending = str(rng.choice(["csv", "csv.gz", "tsv", "tsv.gz"]))
     delimiter = (
         "\t" if ending.startswith("tsv") else str(rng.choice(list(text.DELIMITERS)))
@@ -257,13 +277,15 @@ def _time(form: str, i: int) -> str:
     )
 
 
-# --- Arrow, Parquet, Polars, Ibis -------------------------------------------------------------------------------------
+# --- Arrow, Parquet, Polars, Ibis -----------------------------------------------------
 
 
 def _arrow(
     rng: np.random.Generator, folder: Path, options: dict[str, Any]
 ) -> tuple[str, list[Any]]:
-    """Return two tables of Arrow, or Parquet files, or frames of Polars, or tables of a database, of the same types."""
+    """Return two tables of Arrow, or Parquet files, or frames of Polars, or tables of a
+    database, of the same types.
+    """
     types = {
         name: _pick(rng, TYPES[role] if rng.random() < 0.9 else EVERY)
         for name, role in ROLES.items()
@@ -324,7 +346,9 @@ def _good(name: str, kind: Any, options: dict[str, Any], i: int) -> Any:
 
 
 def _column(kind: Any, body: list[Any], more: bool, rng: np.random.Generator) -> Any:
-    """Return a column of a type, and one more value: at its ends, missing, or bytes that are no text."""
+    """Return a column of a type, and one more value: at its ends, missing, or bytes
+    that are no text.
+    """
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
         column = pa.array(body, value)
@@ -381,16 +405,20 @@ def _last(value: Any, rng: np.random.Generator) -> Any:
     return pa.array([_pick(rng, [True, None]) if of.is_boolean(value) else None], value)
 
 
-# --- pandas -----------------------------------------------------------------------------------------------------------
+# --- pandas ---------------------------------------------------------------------------
 
 UTC = "datetime64[ns,UTC]"
 PANDAS = {
-    "label": "object, object, str, string[python], category, category of objects, int64, uint8, Int64, bool, boolean",
+    "label": "object, object, str, string[python], category, category of objects, "
+    "int64, uint8, Int64, bool, boolean",
     "count": "object, str, int64, Int64, UInt64, category of objects",
     "time": "object, str, int64, Int64, float64, Float64"
     + "".join(f", datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")),
 }
-REFUSED = f"float64, Float64, complex128, timedelta64[s], period[Y], Sparse[int], {UTC}, float16"
+REFUSED = (
+    f"float64, Float64, complex128, timedelta64[s], period[Y], Sparse[int], {UTC}, "
+    f"float16"
+)
 
 
 def _pandas(

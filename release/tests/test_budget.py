@@ -1,4 +1,6 @@
-"""The budget file: what adds up, what is refused, and that two releases at once cannot both spend the rest."""
+"""The budget file: what adds up, what is refused, and that two releases at once cannot
+both spend the rest.
+"""
 
 import json
 import multiprocessing
@@ -65,7 +67,9 @@ def test_losses_add_up_to_the_limit_and_no_further(tmp_path: Path) -> None:
 
 
 def test_no_tighter_composition_stands_behind_the_limit(tmp_path: Path) -> None:
-    """Four releases of (1e-6, 0.2), then by their outcome one more: delta 0.849 where 0.8 was promised (math.md, 9)."""
+    """Four releases of (1e-6, 0.2), then by their outcome one more: delta 0.849 where
+    0.8 was promised (math.md, 9).
+    """
     file = tmp_path / "budget"
     for _ in range(4):
         spend(file, 1e-6, 0.2, limit=Limit(3.53, 0.8))
@@ -86,20 +90,29 @@ def test_one_file_is_for_events_or_for_one_column(tmp_path: Path) -> None:
                     spend(tmp_path / name, 0.1, unit=other)
 
 
+BAD_LIMITS: list[object] = [[float("inf"), 5], [True, False], None, [1.0, 1.0], [1.0]]
+BAD_LIMITS += [["1", "0"], [float("nan"), 0]]
+BAD_RELEASES: list[object] = [{}, [{"epsilon": -1.0, "delta": 0.0}], [{"epsilon": 0.1}]]
+BAD_RELEASES += [None]
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "not json", "[]", '{"version": 1}', "[" * 100_000, "{",
-        *(json.dumps(NEW | change) for change in (
-            {"limit": [float("inf"), 5]}, {"limit": [True, False]}, {"limit": None}, {"limit": [1.0, 1.0]},
-            {"limit": [1.0]}, {"limit": ["1", "0"]}, {"limit": [float("nan"), 0]}, {"releases": {}}, {"column": 3},
-            {"releases": [{"epsilon": -1.0, "delta": 0.0}]}, {"releases": [{"epsilon": 0.1}]}, {"releases": None},
-        )),
+        "not json",
+        "[]",
+        '{"version": 1}',
+        "[" * 100_000,
+        "{",
+        *(json.dumps(NEW | {"limit": limit}) for limit in BAD_LIMITS),
+        *(json.dumps(NEW | {"releases": releases}) for releases in BAD_RELEASES),
+        json.dumps(NEW | {"column": 3}),
         '{"version": 1, "limit": [1.0, 0.0], "releases": []}',
-        *(json.dumps(NEW | {"version": version}) for version in (2.0, "2", True, None, 3)),
-        json.dumps(NEW)[:-1] + ', "limit": [9.0, 0.0]}', json.dumps(NEW)[:-1] + ', "releases": []}',
+        *(json.dumps(NEW | {"version": v}) for v in (2.0, "2", True, None, 3)),
+        json.dumps(NEW)[:-1] + ', "limit": [9.0, 0.0]}',
+        json.dumps(NEW)[:-1] + ', "releases": []}',
     ],
-)  # fmt: skip
+)
 def test_files_that_are_no_budget_or_of_the_old_form(tmp_path: Path, text: str) -> None:
     file = tmp_path / "budget"
     with pytest.raises(ValueError, match="limit must be given"):
@@ -187,7 +200,9 @@ def test_a_release_is_spent_before_it_is_drawn(
 
 
 def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
-    """Three releases with pairs chosen privately would otherwise pass a limit whose delta is that of one."""
+    """Three releases with pairs chosen privately would otherwise pass a limit whose
+    delta is that of one.
+    """
     file = tmp_path / "budget"
     limit = Limit(10.0, 1e-6)
     settings: dict[str, Any] = {
@@ -206,7 +221,9 @@ def test_the_delta_of_a_release_is_spent_too(tmp_path: Path) -> None:
 def test_a_loss_is_on_the_disk_before_anything_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is synced when it holds the entry, and its folder when the file has its name."""
+    """The file is synced when it holds the entry, and its folder when the file has its
+    name.
+    """
     file = tmp_path / "budget"
     synced = []
 
@@ -263,7 +280,9 @@ def test_a_limit_that_is_no_pair_is_refused_by_its_argument(
 def test_what_is_not_installed_is_told_and_nothing_is_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The statement names the versions; where one is unknown the budget was spent and nothing came of it."""
+    """The statement names the versions; where one is unknown the budget was spent and
+    nothing came of it.
+    """
 
     def there(package: str, version: Callable[[str], str] = metadata.version) -> str:
         if package == name:
@@ -279,7 +298,10 @@ def test_what_is_not_installed_is_told_and_nothing_is_spent(
         release.release_chain(
             release.Counts(TRIPS), epsilon=0.6, delta=1e-6, budget=file, limit=ONE
         )
-    words = f"release t.csv --origin a --destination b --epsilon 1 --delta 1e-6 --output {tmp_path}/out --budget {file}"
+    words = (
+        f"release t.csv --origin a --destination b --epsilon 1 --delta 1e-6 --output "
+        f"{tmp_path}/out --budget {file}"
+    )
     result = CliRunner().invoke(cli.main, [*words.split(), "--limit", "1,1e-6"])
     assert (
         result.exit_code == 2
@@ -301,7 +323,9 @@ def test_no_two_spend_the_rest(
     write = budget._write
 
     def late(*arguments: object) -> None:
-        """Hold the race open: what was read is written half a second later, when the others have read too."""
+        """Hold the race open: what was read is written half a second later, when the
+        others have read too.
+        """
         time.sleep(0.5)
         write(*arguments)  # type: ignore[arg-type]
 

@@ -38,7 +38,7 @@ def released(
     return release.release_chain(table, **chosen)  # type: ignore[arg-type]
 
 
-# --- noise ------------------------------------------------------------------------------------------------------------
+# --- noise ----------------------------------------------------------------------------
 
 
 def probabilities(noise: Noise, edges: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ def test_noise_is_independent_between_the_chunks_of_a_release(
         )
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------------
+# --- what it costs --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("events", [1, 7])
@@ -120,7 +120,9 @@ def test_private_pairs_use_the_threshold_of_their_unit() -> None:
 
 
 def test_events_from_or_to_undeclared_labels_count_for_no_pair() -> None:
-    """They have no place among the declared labels, and -1 must not stand for the last one."""
+    """They have no place among the declared labels, and -1 must not stand for the last
+    one.
+    """
     ends = [("x", "a"), ("x", "b"), ("a", "x"), ("b", "x"), ("x", "x"), ("a", "b")]
     trips = pd.DataFrame(ends, columns=["origin", "destination"]).assign(trips=10_000)
     _, rows, columns, numbers = supports.pair_counts(trips, ("a", "b"))
@@ -130,7 +132,9 @@ def test_events_from_or_to_undeclared_labels_count_for_no_pair() -> None:
 
 
 def test_a_pair_that_nobody_has_never_shows() -> None:
-    """Rows of no event (trips 0) are no pairs: with half the noise above the threshold they would pass often."""
+    """Rows of no event (trips 0) are no pairs: with half the noise above the threshold
+    they would pass often.
+    """
     zeros = pd.DataFrame(
         {"origin": [f"{i}" for i in range(2000)], "destination": "x", "trips": 0}
     )
@@ -143,7 +147,9 @@ def test_a_pair_that_nobody_has_never_shows() -> None:
     [(False, "this epsilon is exact"), (True, "both are proven upper bounds")],
 )
 def test_exact_is_said_where_a_table_reaches_it(chosen: bool, said: str) -> None:
-    """All of a unit's events on one pair lose epsilon to the last digit; with pairs chosen privately nothing does."""
+    """All of a unit's events on one pair lose epsilon to the last digit; with pairs
+    chosen privately nothing does.
+    """
     support = release.private_pairs(PAGES) if chosen else release.all_pairs(PAGES)
     chain = released(unit=Unit(5, "user"), support=support, delta=1e-6)
     assert said in chain.text and ("is exact" in chain.text) != chosen
@@ -189,7 +195,7 @@ def test_a_support_is_never_read_from_the_data(support: object) -> None:
             release.Counts(bad)
 
 
-# --- the result -------------------------------------------------------------------------------------------------------
+# --- the result -----------------------------------------------------------------------
 
 
 def test_a_chain_is_determined_by_what_is_released() -> None:
@@ -249,7 +255,9 @@ def test_uses_of_a_chain() -> None:
 
 
 def test_departures_are_shares_of_the_noisy_totals_of_rows() -> None:
-    """Of the signed counts: those of pairs that are clipped at 0 are too many in rows of many pairs that nobody has."""
+    """Of the signed counts: those of pairs that are clipped at 0 are too many in rows
+    of many pairs that nobody has.
+    """
     table = pd.DataFrame({"origin": ["a"], "destination": ["b"], "trips": [9]})
     chain = released(table, support=release.all_pairs(["a", "b"]))
     noisy = np.array([10, -6, 0, 12])
@@ -309,7 +317,9 @@ def test_labels_that_read_alike_are_one_where_none_is_declared() -> None:
 
 @pytest.mark.parametrize("events", [1, 3])
 def test_what_is_stated_of_a_unit_with_other_events(events: int) -> None:
-    """Its events go from one pair to another: by the law of the noise, summed, all of twice epsilon is lost."""
+    """Its events go from one pair to another: by the law of the noise, summed, all of
+    twice epsilon is lost.
+    """
     noise = laplace_noise(1.0, events)
     stated = 2.0 * noise.epsilon
     weights = np.exp(-np.abs(np.arange(-150, 151)) / noise.scale)
@@ -349,8 +359,8 @@ def test_no_number_of_a_statement_is_rounded_down(epsilon: float) -> None:
 def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
     text = released(unit=Unit(3, "user")).text
     assert (
-        "everything that the table holds about one user, of which at most 3 events are counted"
-        in text
+        "everything that the table holds about one user, of which at most 3 events are "
+        "counted" in text
     )
     assert (
         "the longest time between two visits and the largest number of events of a unit"
@@ -375,8 +385,8 @@ def test_the_statement_names_what_is_public_and_what_was_left_out() -> None:
 def test_how_far_a_release_can_be_trusted_is_said_first() -> None:
     first = released(epsilon=0.5).text.splitlines()[1]
     assert (
-        f"changes each count by {laplace_noise(0.5).mean_absolute:.3g} events on average"
-        in first
+        f"changes each count by {laplace_noise(0.5).mean_absolute:.3g} events on "
+        f"average" in first
     )
     assert first.endswith("4 of 4 rows stand out from the noise.")
     few = released(counts(30), epsilon=0.1)
@@ -388,7 +398,7 @@ def test_a_large_epsilon_is_warned_of() -> None:
     assert "gives little protection" not in released(epsilon=10.0).text
 
 
-# --- the stationary distribution --------------------------------------------------------------------------------------
+# --- the stationary distribution ------------------------------------------------------
 
 
 def only(
@@ -396,7 +406,7 @@ def only(
     labels: list[str] | None = None,
     **settings: object,
 ) -> release.PrivateChain:
-    """Return a release of these pairs alone, chosen privately or declared as a graph."""
+    """Return a release of only these pairs, private or declared as a graph."""
     trips = pd.DataFrame(
         [(*pair, count) for pair, count in pairs.items()],
         columns=["origin", "destination", "trips"],
@@ -410,7 +420,9 @@ def only(
 
 
 def test_a_transient_state_has_no_share_of_the_long_run() -> None:
-    """One closed class, {b, c}: its law is that of the chain on it, and everything agrees about the rest."""
+    """One closed class, {b, c}: its law is that of the chain on it, and everything
+    agrees about the rest.
+    """
     from quantecon import MarkovChain
 
     graph = {("a", "b"): 900, ("b", "c"): 800, ("b", "b"): 400, ("c", "b"): 700}
@@ -423,8 +435,8 @@ def test_a_transient_state_has_no_share_of_the_long_run() -> None:
             MarkovChain(P).stationary_distributions[0], pi, atol=1e-12
         )
         assert (
-            "The stationary distribution is 0 on states to which the chain never returns (1): a"
-            in chain.text
+            "The stationary distribution is 0 on states to which the chain never "
+            "returns (1): a" in chain.text
         )
     bars = only(graph, list("abc")).intervals()
     assert bars["stationary"].tolist() == only(graph, list("abc")).stationary().tolist()
@@ -454,7 +466,9 @@ def test_a_chain_in_two_parts_is_refused_by_label() -> None:
 
 
 def test_the_share_of_the_long_run_on_rows_of_noise_is_said() -> None:
-    """A state that many enter and nobody leaves: its row is noise, and much of the time is spent there."""
+    """A state that many enter and nobody leaves: its row is noise, and much of the time
+    is spent there.
+    """
     table = counts()
     table = table[table["origin"] != "shop"]
     chain = released(table, epsilon=0.5)

@@ -1,4 +1,6 @@
-"""The command line: what people have goes in; what may be published and what may not are told apart."""
+"""The command line: what people have goes in; what may be published and what may not
+are told apart.
+"""
 
 import gzip
 import inspect
@@ -64,7 +66,8 @@ VISITS = "visits.parquet --trajectory user,at,page --time-format seconds"
         (f"events.csv.gz {ENDS} --graph graph.tsv", 3),
         (f"visits.parquet {ENDS} --delta 1e-6", 4),
         (
-            f"visits.parquet {ENDS} --delta 1e-6 --categories pages.txt --pairs private",
+            f"visits.parquet {ENDS} --delta 1e-6 --categories pages.txt --pairs "
+            f"private",
             3,
         ),
         (f"visits.parquet {ENDS} --categories pages.txt --unit user --events 5", 3),
@@ -185,7 +188,8 @@ def test_what_was_left_out_is_told_to_the_owner_alone(
             "max_gap must be a number above 0",
         ),
         (
-            "nowhere.csv --trajectory user,at,page --time-format today --events 2 --delta 1e-6",
+            "nowhere.csv --trajectory user,at,page --time-format today --events 2 "
+            "--delta 1e-6",
             "time_format must be",
         ),
         (
@@ -212,7 +216,10 @@ def test_refusals_speak_of_options(
 
 def test_check_tells_the_owner_and_spends_nothing(run: Callable[..., Result]) -> None:
     Path("more.txt").write_text("home\nshop\ncart\nnever\n")
-    words = f"events.csv.gz {ENDS} --count trips --unit user --events 5 --categories more.txt --check"
+    words = (
+        f"events.csv.gz {ENDS} --count trips --unit user --events 5 --categories "
+        f"more.txt --check"
+    )
     result = run(words, epsilon="--budget spent.json --limit 1,0")
     assert result.exit_code == 0 and result.stdout == "", result.output
     counts = release.count_transitions(
@@ -300,7 +307,9 @@ def test_the_name_of_an_output_cannot_write_lines_of_its_own(
 
 
 def test_python_and_the_command_line_take_the_same_options() -> None:
-    """Ten options of `privatize` were hidden in **table, and another function's name stood in the refusals."""
+    """Ten options of `privatize` were hidden in **table, and another function's name
+    stood in the refusals.
+    """
     parameters = inspect.signature(release.privatize).parameters
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
     command = {option.name for option in commands.release.params} - {
@@ -326,7 +335,7 @@ def test_python_and_the_command_line_take_the_same_options() -> None:
 def test_a_misspelt_keyword_is_refused_by_the_name_that_was_called(
     call: Callable[..., Any],
 ) -> None:
-    """It was "counted() got an unexpected keyword", a function that nobody had called."""
+    """It was "counted() got an unexpected keyword", which nobody had called."""
     settings = {"origin": "from", "destination": "to", "categorie": ["a", "b"]}
     if call is release.privatize:
         settings["source"] = "nowhere.csv"
@@ -454,7 +463,9 @@ def test_every_release_without_a_budget_file_says_that_losses_add_up(
 def test_what_would_be_refused_in_the_end_is_refused_before_a_row_is_read(
     run: Callable[..., Result],
 ) -> None:
-    """A budget without a limit, or with too little left, was refused after a count that may take minutes."""
+    """A budget without a limit, or with too little left, was refused after a count that
+    may take minutes.
+    """
     words = f"nowhere.csv {ENDS} --categories pages.txt --budget"
     said = "limit must be given"
     assert said in run(f"{words} new.json").stderr
@@ -479,7 +490,9 @@ def test_what_would_be_refused_in_the_end_is_refused_before_a_row_is_read(
 
 
 def test_labels_cannot_write_lines_of_their_own(run: Callable[..., Result]) -> None:
-    """Line breaks and the codes of a terminal, in labels of a Parquet file, were printed as they are."""
+    """Line breaks and the codes of a terminal, in labels of a Parquet file, were
+    printed as they are.
+    """
     bad = "\x1b[2Jhome\nwritten to x: all of it may be published" + "x" * 10_000
     ends = [[bad, bad], ["b", "b"]] * 2000
     pd.DataFrame(ends, columns=["page", "next"]).to_parquet("t.parquet")

@@ -1,4 +1,6 @@
-"""What noisy counts cost a unit: against brute force over integers, and enumeration of what a unit can do."""
+"""What noisy counts cost a unit: against brute force over integers, and enumeration of
+what a unit can do.
+"""
 
 import math
 from fractions import Fraction
@@ -26,7 +28,9 @@ def law(noise: Noise, reach: int) -> np.ndarray:
 
 
 def test_a_threshold_is_above_the_events_of_a_unit_at_any_delta() -> None:
-    """Otherwise a pair with all of a unit's events would pass with a probability that nothing here bounds."""
+    """Otherwise a pair with all of a unit's events would pass with a probability that
+    nothing here bounds.
+    """
     for events in (1, 5):
         assert (
             pair_threshold(laplace_noise(events, events), events, 0.99)[0] == events + 1
@@ -38,7 +42,9 @@ def test_a_threshold_is_above_the_events_of_a_unit_at_any_delta() -> None:
 def test_noise_loses_epsilon_whatever_a_unit_does_and_one_event_less_would_not_do(
     events: int, epsilon: float
 ) -> None:
-    """Every way to have up to so many events on three pairs, each with the law of its noise."""
+    """Every way to have up to so many events on three pairs, each with the law of its
+    noise.
+    """
     noise = laplace_noise(epsilon, events)
     less = laplace_noise(epsilon, max(events - 1, 1))
     patterns = [v for v in product(range(events + 1), repeat=3) if 0 < sum(v) <= events]
@@ -89,7 +95,9 @@ def test_tails_and_moments(scale: float) -> None:
 def test_a_sampler_that_loses_more_than_is_stated_draws_nothing(
     monkeypatch: pytest.MonkeyPatch, epsilon: float, events: int
 ) -> None:
-    """OpenDP's own account of its sampler: a scale that is smaller by 7e-9, or by one rounding, is refused."""
+    """OpenDP's own account of its sampler: a scale that is smaller by 7e-9, or by one
+    rounding, is refused.
+    """
     import opendp.prelude as dp
 
     noise = laplace_noise(epsilon, events)
@@ -123,7 +131,7 @@ def test_a_release_tells_the_sampler_the_events_of_its_unit(
             )
 
 
-# --- private pairs ----------------------------------------------------------------------------------------------------
+# --- private pairs --------------------------------------------------------------------
 
 
 def splits(total: int) -> list[tuple[int, ...]]:
@@ -161,7 +169,9 @@ def leaked(noise: Noise, split: tuple[int, ...], threshold: int) -> float:
 def test_thresholds_by_enumeration_of_every_split(
     events: int, epsilon: float, delta: float
 ) -> None:
-    """Every split of a unit's events into pairs: with many events of little noise, one pair of all is the worst."""
+    """Every split of a unit's events into pairs: with many events of little noise, one
+    pair of all is the worst.
+    """
     noise = laplace_noise(epsilon, events)
     threshold, spent = pair_threshold(noise, events, delta)
     assert (
@@ -182,7 +192,9 @@ def test_thresholds_by_enumeration_of_every_split(
 
 @pytest.mark.parametrize("events", [1, 2, 3])
 def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None:
-    """A pair that both tables have and one that x alone has, outputs enumerated: epsilon and delta, both ways."""
+    """A pair that both tables have and one that x alone has, outputs enumerated:
+    epsilon and delta, both ways.
+    """
     epsilon, delta = 1.0, 0.05
     noise = laplace_noise(epsilon, events)
     threshold, spent = pair_threshold(noise, events, delta)
@@ -208,7 +220,7 @@ def test_the_whole_law_of_private_pairs_keeps_its_statement(events: int) -> None
                 )
 
 
-# --- units ------------------------------------------------------------------------------------------------------------
+# --- units ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The estimate from noisy counts, and its error bars: no worse than the plain way, and right as often as they say."""
+"""The estimate from noisy counts, and its error bars: no worse than the plain way, and
+right as often as they say.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from dpsim_release.discrete_laplace import Noise, laplace_noise
 
 
 def gravity(n: int, total: int, seed: int) -> np.ndarray:
-    """Return counts of trips between places of very different sizes, fewer between distant ones."""
+    """Return counts of trips between places of very different sizes, fewer between
+    distant ones.
+    """
     rng = np.random.default_rng(seed)
     place = rng.random((n, 2))
     size = rng.lognormal(0.0, 1.5, n)
@@ -39,7 +43,9 @@ def plain(noisy: np.ndarray) -> np.ndarray:
 
 
 def clearly_above(first: np.ndarray, second: np.ndarray | float) -> float:
-    """Return the mean of first - second, paired, less three standard errors: above 0 where first is larger."""
+    """Return the mean of first - second, paired, less three standard errors: above 0
+    where first is larger.
+    """
     apart = np.asarray(first - second).ravel()
     return float(apart.mean() - 3.0 * apart.std(ddof=1) / np.sqrt(apart.size))
 
@@ -72,9 +78,11 @@ def test_never_much_worse_than_the_plain_way_nor_than_uniform_rows(
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -> None:
-    """Five of forty pairs of a row have 200 events, ten scales of the noise: the others' positive noises move mass.
+    """Five of forty pairs of a row have 200 events, ten scales of the noise: the
+    others' positive noises move mass.
 
-    Their share is known: 35 E|Z| / 2 against 1,000 events. The posterior mean sees that they are 0.
+    Their share is known: 35 E|Z| / 2 against 1,000 events. The posterior mean sees that
+    they are 0.
     """
     n = 40
     rng = np.random.default_rng(seed)
@@ -90,7 +98,9 @@ def test_most_counts_are_zero_and_the_prior_that_is_learned_says_so(seed: int) -
 
 
 def test_few_pairs_are_taken_as_they_are() -> None:
-    """Nothing can be learned from a few pairs: margins alone would make the rows of a small table alike."""
+    """Nothing can be learned from a few pairs: margins alone would make the rows of a
+    small table alike.
+    """
     noise = laplace_noise(0.5)
     for counts in (
         np.array([[25, 25], [50, 0]]),
@@ -111,7 +121,9 @@ def test_few_pairs_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize(("n", "total"), [(20, 5_000), (20, 20_000), (30, 5_000)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_rows_at_random_are_not_made_alike(n: int, total: int, epsilon: float) -> None:
-    """Margins say nothing of such rows: where the noisy counts refute them the estimate goes to the counts."""
+    """Margins say nothing of such rows: where the noisy counts refute them the estimate
+    goes to the counts.
+    """
     rng = np.random.default_rng(5)
     shares = rng.dirichlet(np.full(n, 2.0))[:, None] * rng.dirichlet(np.full(n, 0.5), n)
     counts = rng.multinomial(total, shares.ravel()).reshape(n, n)
@@ -137,7 +149,9 @@ def test_the_likelihood_is_that_of_counts_spread_over_a_bin(scale: float) -> Non
 
 
 def test_the_shares_go_to_the_likeliest_and_lean_as_told() -> None:
-    """Of a mixture the likeliest shares are where no bin's mean ratio is above 1 (Lindsay 1983)."""
+    """Of a mixture the likeliest shares are where no bin's mean ratio is above 1
+    (Lindsay 1983).
+    """
     noise = Noise(1.0, 1.0)
     rng = np.random.default_rng(1)
     true = rng.choice([0, 4, 60], 20_000, p=[0.8, 0.15, 0.05])
@@ -158,7 +172,9 @@ def test_the_shares_go_to_the_likeliest_and_lean_as_told() -> None:
 
 
 def test_a_row_adds_up_half_way_between_its_medians_and_its_mean() -> None:
-    """Quantiles are 0 to 6: a row that wants 15 has level 5 beside medians of 3; a row without any has its means."""
+    """Quantiles are 0 to 6: a row that wants 15 has level 5 beside medians of 3; a row
+    without any has its means.
+    """
     support = release.all_pairs(list("abc"))
     quantiles = np.tile(np.arange(7.0)[:, None], (1, 9))
     quantiles[:, 6:] = 0.0
@@ -185,13 +201,17 @@ def test_margins_are_recovered_where_the_noise_is_small_and_even_where_it_is_not
 
 
 def test_counts_that_tell_no_more_than_the_margins_have_what_these_expect() -> None:
-    """All pairs are alike and far below the noise: rows are alike too, and nearer than the noisy counts are."""
+    """All pairs are alike and far below the noise: rows are alike too, and nearer than
+    the noisy counts are.
+    """
     (ours,), (theirs,) = both_errors(np.full((40, 40), 3), Noise(20.0, 0.05), 1)
     assert ours < 0.25 * theirs
 
 
 def test_more_budget_is_no_worse_where_rows_are_pure_noise() -> None:
-    """Half of the states have no departures: their rows must not count as data (green taxis, February 2025)."""
+    """Half of the states have no departures: their rows must not count as data (green
+    taxis, February 2025).
+    """
     n = 40
     counts = gravity(n, 30_000, 3)
     counts[::2] = 0
@@ -259,7 +279,9 @@ def test_the_rule_of_filled_rows_is_true_of_a_small_table() -> None:
 
 
 def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
-    """Rows just below and just above the threshold, and rows that are likelier with events than without."""
+    """Rows just below and just above the threshold, and rows that are likelier with
+    events than without.
+    """
     n = 20
     noise = laplace_noise(0.3)
     counts = np.zeros((n, n), dtype=int)
@@ -287,7 +309,9 @@ def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
 
 
 def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
-    """Of noisy counts whose prior is known, 0 or 30 with equal shares: by the law of the noise alone."""
+    """Of noisy counts whose prior is known, 0 or 30 with equal shares: by the law of
+    the noise alone.
+    """
     noise = laplace_noise(1.0)
     rng = np.random.default_rng(3)
     noisy = release.noisy_counts(np.repeat([0, 30], 20_000), noise, rng).astype(float)
@@ -301,7 +325,9 @@ def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
 
 
 def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
-    """Sixty events beside rows of thousands, whose pairs make one expect more: its own counts still say more."""
+    """Sixty events beside rows of thousands, whose pairs make one expect more: its own
+    counts still say more.
+    """
     counts = gravity(63, 3_000_000, 5)
     counts[7] = np.random.default_rng(1).multinomial(60, np.full(63, 1.0 / 63.0))
     support = release.all_pairs(range(63))
@@ -316,7 +342,9 @@ def test_a_row_that_stands_out_of_the_noise_is_never_filled() -> None:
 
 
 def test_where_everything_is_noise_rows_are_uniform() -> None:
-    """The counts must exceed what their margins make one expect by three standard deviations of noise alone."""
+    """The counts must exceed what their margins make one expect by three standard
+    deviations of noise alone.
+    """
     n = 30
     noise = laplace_noise(1e-3)
     draws = 100
@@ -331,7 +359,9 @@ def test_where_everything_is_noise_rows_are_uniform() -> None:
 
 
 def test_a_row_of_zeros_is_filled_where_the_noise_hides_nothing() -> None:
-    """Two allowed pairs of 0 are no evidence against a row, and leave nothing to normalise."""
+    """Two allowed pairs of 0 are no evidence against a row, and leave nothing to
+    normalise.
+    """
     n = 300
     rows = np.repeat(np.arange(n), 2)
     columns = (rows + np.tile([1, 2], n)) % n
@@ -344,7 +374,9 @@ def test_a_row_of_zeros_is_filled_where_the_noise_hides_nothing() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.0])
 def test_rows_whose_totals_drown_in_noise_are_not_made_alike(epsilon: float) -> None:
-    """Twenty events to one destination, one of twenty: the total tells nothing, the one large noisy count does."""
+    """Twenty events to one destination, one of twenty: the total tells nothing, the one
+    large noisy count does.
+    """
     counts = 20 * np.eye(20, dtype=int)[np.random.default_rng(20).integers(0, 20, 20)]
     ours, theirs = both_errors(counts, laplace_noise(epsilon), 40)
     assert clearly_above(0.8 * theirs, ours) > 0.0

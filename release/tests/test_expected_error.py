@@ -1,4 +1,6 @@
-"""What is said before a release: a bound that holds in the mean, an expectation that is near it, warnings."""
+"""What is said before a release: a bound that holds in the mean, an expectation that is
+near it, warnings.
+"""
 
 import itertools
 
@@ -11,7 +13,9 @@ from dpsim_release.discrete_laplace import Noise, laplace_noise, pair_threshold
 
 
 def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:
-    """Return the mean error of a row by summing over every noise; a row of zeros is 1 off, the worst there is."""
+    """Return the mean error of a row by summing over every noise; a row of zeros is 1
+    off, the worst there is.
+    """
     z = np.array(list(itertools.product(range(-reach, reach + 1), repeat=len(counts))))
     chance = stats.dlaplace.pmf(z, 1.0 / noise.scale).prod(axis=1)
     noisy = np.maximum(z + np.array(counts), 0)
@@ -22,7 +26,9 @@ def error_of_a_row(counts: tuple[int, ...], noise: Noise, reach: int) -> float:
 
 
 def drawn_errors(counts: np.ndarray, noise: Noise, draws: int) -> np.ndarray:
-    """Return the mean error of rows that are alike, of counts that are cut off at 0, for each draw of the noise."""
+    """Return the mean error of rows that are alike, of counts that are cut off at 0,
+    for each draw of the noise.
+    """
     errors = []
     for seed in range(draws):
         noisy = release.noisy_counts(
@@ -70,7 +76,9 @@ def test_no_table_errs_more_than_the_bound_in_the_mean() -> None:
 
 
 def test_the_bound_of_rows_that_are_alike_is_that_of_one() -> None:
-    """Without the number of states it would be 1.34, below the 1.51 events that a row errs by."""
+    """Without the number of states it would be 1.34, below the 1.51 events that a row
+    errs by.
+    """
     row = (1000, 20, 20)
     exact = error_of_a_row(row, laplace_noise(1.0), 14)
     plans = (
@@ -83,7 +91,9 @@ def test_the_bound_of_rows_that_are_alike_is_that_of_one() -> None:
 
 @pytest.mark.parametrize(("states", "events"), [(30, 90_000), (30, 9_000)])
 def test_what_is_expected_of_rows_that_are_alike(states: int, events: int) -> None:
-    """Counts above their noise: Jensen's inequality has (1 - 1/d) times as much at least, to first order."""
+    """Counts above their noise: Jensen's inequality has (1 - 1/d) times as much at
+    least, to first order.
+    """
     noise = laplace_noise(1.0)
     counts = np.full((states, states), events // states**2)
     errors = drawn_errors(counts, noise, 20)
@@ -117,7 +127,9 @@ def test_columns_and_units() -> None:
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_events_before_limits_are_not_taken_for_those_that_stay(most: int) -> None:
-    """500 persons with 20 events each: what is planned for a limit is what a table cut to it has."""
+    """500 persons with 20 events each: what is planned for a limit is what a table cut
+    to it has.
+    """
     states, persons, each = 4, 500, 20
     plan = release.plan(
         states, persons * each, epsilons=[1.0], persons=persons, limits=[most]

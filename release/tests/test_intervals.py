@@ -1,4 +1,6 @@
-"""Error bars: right as often as they say wherever they are given, and refused by name elsewhere."""
+"""Error bars: right as often as they say wherever they are given, and refused by name
+elsewhere.
+"""
 
 import re
 
@@ -39,7 +41,9 @@ def random_rows(n: int, each: int, alpha: float) -> np.ndarray:
 def coverage(
     counts: np.ndarray, epsilon: float, target: str, draws_: int = 60
 ) -> dict[str, tuple[float, float]]:
-    """Return how often each kind was given, and the mean share of true values inside, at nominal 0.9."""
+    """Return how often each kind was given, and the mean share of true values inside,
+    at nominal 0.9.
+    """
     rng = np.random.default_rng([len(counts), int(100 * epsilon)])
     rows = counts.sum(axis=1)
     truth = counts / rows[:, None]
@@ -106,7 +110,9 @@ def test_coverage_where_rows_have_many_events(
 def test_coverage_is_not_promised_where_it_fails(
     counts: np.ndarray, epsilon: float, target: str
 ) -> None:
-    """Chains that hardly leave a state, and tables of a few events: what is given too rarely holds is refused."""
+    """Chains that hardly leave a state, and tables of a few events: what is given too
+    rarely holds is refused.
+    """
     for of, (given, share) in coverage(counts, epsilon, target, 60).items():
         assert given == 1.0 or of != "probabilities"
         missed = given * (1.0 - share) if given else 0.0
@@ -119,7 +125,9 @@ def test_coverage_is_not_promised_where_it_fails(
 
 @pytest.mark.parametrize("target", ["table", "process"])
 def test_intervals_are_as_wide_as_what_they_measure(target: str) -> None:
-    """Not wider either: half of each is 1.645 standard deviations of the released probability, from 4,000 releases."""
+    """Not wider either: half of each is 1.645 standard deviations of the released
+    probability, from 4,000 releases.
+    """
     shares = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.34, 0.33, 0.33]])
     rng = np.random.default_rng(7)
     counts = np.round(20_000 * shares).astype(int)
@@ -142,7 +150,9 @@ def test_intervals_are_as_wide_as_what_they_measure(target: str) -> None:
 
 
 def test_coverage_where_one_counts_own_noise_decides() -> None:
-    """Its tails are longer than a normal law's: intervals of 99 % made for that law missed 2.3 %."""
+    """Its tails are longer than a normal law's: intervals of 99 % made for that law
+    missed 2.3 %.
+    """
     n = 60
     rng = np.random.default_rng(11)
     counts = np.full((n, n), 100) + 90_000 * np.eye(n, dtype=int)

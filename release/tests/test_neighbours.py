@@ -1,4 +1,6 @@
-"""Neighbouring tables with the same noise: one in twelve of the kinds, the others are tried by `make fuzz`."""
+"""Neighbouring tables with the same noise: one in twelve of the kinds, the others are
+tried by `make fuzz`.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""One row more or less: it moves its own counts alone, and whether a table is taken never depends on it."""
+"""One row more or less: it moves its own counts alone, and whether a table is taken
+never depends on it.
+"""
 
 import gzip
 from pathlib import Path
@@ -20,7 +22,7 @@ def test_one_more_row_of_any_kind(tmp_path: Path, seed: int) -> None:
     one_row.check(seed, tmp_path)
 
 
-# --- times ------------------------------------------------------------------------------------------------------------
+# --- times ----------------------------------------------------------------------------
 
 ENDS = {"s": 2**52, "ms": 2**62, "us": 2**63 - 2, "ns": 2**63 - 2}
 
@@ -48,7 +50,7 @@ def test_timestamps_at_their_ends(tmp_path: Path, form: str, unit: str) -> None:
     assert counts.trips.values.tolist() == [["a", "b", 1], ["b", "a", 1]]
 
 
-# --- labels -----------------------------------------------------------------------------------------------------------
+# --- labels ---------------------------------------------------------------------------
 
 
 def text_of(values: list[bytes]) -> pa.Array:
@@ -78,7 +80,9 @@ LABELS = {
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 @pytest.mark.parametrize("name", LABELS)
 def test_types_settle_what_is_read(tmp_path: Path, name: str, form: str) -> None:
-    """A label refused the table, emptied it, or ended the process, where the table without its row was published."""
+    """A label refused the table, emptied it, or ended the process, where the table
+    without its row was published.
+    """
     values, found = LABELS[name]
     for rows in (2, 3):
         ends = {
@@ -98,12 +102,14 @@ def test_types_settle_what_is_read(tmp_path: Path, name: str, form: str) -> None
             assert found[0] in pairs and len(pairs) <= rows
 
 
-# --- DataFrames -------------------------------------------------------------------------------------------------------
+# --- DataFrames -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", range(len(one_row.OBJECTS)))
 def test_an_object_takes_no_other_row_along(number: int) -> None:
-    """Whole numbers above 2^53 vanished with one gap; a text moved six counts; what cannot be written refused all."""
+    """Whole numbers above 2^53 vanished with one gap; a text moved six counts; what
+    cannot be written refused all.
+    """
     ends = np.empty(11, dtype=object)
     for i in range(11):
         ends[i] = 2**53 + 1 if i < 10 else one_row.OBJECTS[number]
@@ -116,7 +122,9 @@ def test_an_object_takes_no_other_row_along(number: int) -> None:
 
 @pytest.mark.parametrize("values", [[2**53 + 1, None], [1.5, 2.5], [1.0, 2.0]])
 def test_floats_are_no_labels_whatever_their_values(values: list[Any]) -> None:
-    """To be whole or not was a matter of each row, and of the others: now it is a matter of the column."""
+    """To be whole or not was a matter of each row, and of the others: now it is a
+    matter of the column.
+    """
     with pytest.raises(
         ValueError, match=r"column 'a' must be .*, got float64: make it text or Int64"
     ):
@@ -131,12 +139,14 @@ def test_floats_are_no_labels_whatever_their_values(values: list[Any]) -> None:
     )
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("more", [b"", b'"a', b'"x\ny",z\n'])
 def test_a_packed_file_is_read_in_one_way(tmp_path: Path, more: bytes) -> None:
-    """Zeros after the end were refused, but not where a row had a line break in quotes."""
+    """Zeros after the end were refused, but not where a row had a line break in
+    quotes.
+    """
     (tmp_path / "t.csv.gz").write_bytes(
         gzip.compress(b"from,to\na,b\n" + more) + bytes(512)
     )

@@ -1,4 +1,6 @@
-"""Files of a release: whole or not at all, read back equal, nothing of the owner's among them, labels as text."""
+"""Files of a release: whole or not at all, read back equal, nothing of the owner's
+among them, labels as text.
+"""
 
 import html.parser
 import json
@@ -23,8 +25,9 @@ from dpsim_release import Counts, owner, release_folder, report
 from dpsim_release.unit import EVENT, Unit
 
 TABLES = ("chain", "counts", "states")
-PUBLISHED = sorted([f"{name}.{ending}" for name in TABLES for ending in ("csv", "parquet")]
-                   + ["report.html", "statement.json"])  # fmt: skip
+ENDINGS = ("csv", "parquet")
+PUBLISHED = [f"{name}.{ending}" for name in TABLES for ending in ENDINGS]
+PUBLISHED = sorted([*PUBLISHED, "report.html", "statement.json"])
 NASTY = [
     *(
         "<script>x</script>",
@@ -189,7 +192,7 @@ def test_the_tables_say_what_the_chain_says(tmp_path: Path) -> None:
     assert "SIMULATION" in (tmp_path / "out" / "report.html").read_text()
 
 
-# --- what is for the owner alone --------------------------------------------------------------------------------------
+# --- what is for the owner alone ------------------------------------------------------
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o000, 0o077])
@@ -254,7 +257,9 @@ def test_nothing_is_overwritten_or_spent_for_nothing(tmp_path: Path, name: str) 
 
 
 def test_the_longest_name_that_is_taken_can_be_written(tmp_path: Path) -> None:
-    """The name of the owner's folder is longer than that of the output: moved after all is spent, it must fit too."""
+    """The name of the owner's folder is longer than that of the output: moved after all
+    is spent, it must fit too.
+    """
     chain, counts = released()
     assert (
         written(chain, tmp_path / ("n" * 243), counts) == PUBLISHED
@@ -276,7 +281,9 @@ def test_the_budget_lies_outside(tmp_path: Path, name: str) -> None:
 
 
 def test_what_can_be_refused_is_refused_before_it_is_spent(tmp_path: Path) -> None:
-    """Inside the block both folders are there and writable, closed to others, and moving them needs no more."""
+    """Inside the block both folders are there and writable, closed to others, and
+    moving them needs no more.
+    """
     (tmp_path / "deep").mkdir()
     with release_folder.prepare(tmp_path / "deep" / "out") as place:
         for folder in (place.public, place.private):
@@ -345,7 +352,9 @@ def test_a_million_pairs_are_parquet_alone(
 
 
 def test_utility_is_measured_against_the_whole_table() -> None:
-    """Nearly all events were left out: the release is far from the table, though near what was counted."""
+    """Nearly all events were left out: the release is far from the table, though near
+    what was counted.
+    """
     names = ["a", "b", "c"]
     ends = {"origin": ["a", "a", "b", "c"], "destination": ["b", "c", "a", "a"]}
     counted, before = (
@@ -381,7 +390,7 @@ def test_states_that_were_not_released_count_as_lost() -> None:
     )
 
 
-# --- labels are text --------------------------------------------------------------------------------------------------
+# --- labels are text ------------------------------------------------------------------
 
 
 class Tags(html.parser.HTMLParser):
@@ -411,9 +420,12 @@ class Tags(html.parser.HTMLParser):
         self.text.append(data)
 
 
-KNOWN = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "strong", "figure", "figcaption", "ul",
-         "li", "code", "pre", "svg", "g", "defs", "path", "use", "text", "tspan", "rect", "clippath", "image",
-         "metadata", "rdf:rdf", "cc:work", "dc:type", "dc:format", "dc:creator", "cc:agent", "dc:title"}  # fmt: skip
+KNOWN = {
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "strong",
+    "figure", "figcaption", "ul", "li", "code", "pre", "svg", "g", "defs", "path",
+    "use", "text", "tspan", "rect", "clippath", "image", "metadata", "rdf:rdf",
+    "cc:work", "dc:type", "dc:format", "dc:creator", "cc:agent", "dc:title",
+}  # fmt: skip
 
 
 def test_labels_are_never_code() -> None:
@@ -439,11 +451,14 @@ def test_labels_are_never_code() -> None:
 
 
 def drawn(page: str) -> list[np.ndarray]:
-    """Return of each picture of a report what its bars show, a row each: value, low and high, in units of the axis."""
+    """Return of each picture of a report what its bars show, a row each: value, low and
+    high, in units of the axis.
+    """
     pictures = []
     for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         bars = re.findall(
-            r'<g id="patch_\d+">\s*<path d="M ([\d.]+) [\d.]+ \s*L ([\d.]+)[^"]*"[^>]*fill: #0072b2',
+            r'<g id="patch_\d+">\s*<path d="M ([\d.]+) [\d.]+ \s*L ([\d.]+)[^"]*"'
+            "[^>]*fill: #0072b2",
             svg,
         )
         ends = re.findall(
@@ -459,7 +474,9 @@ def drawn(page: str) -> list[np.ndarray]:
 
 
 def test_the_bars_that_are_drawn_are_those_that_the_captions_name() -> None:
-    """Of the largest counts each has the two-sided level 1 - 0.1 / m, and one event less on each side would not."""
+    """Of the largest counts each has the two-sided level 1 - 0.1 / m, and one event
+    less on each side would not.
+    """
     chain, _ = released(["a", "b", "c", "d", "e", "f"], epsilon=0.1)
     m = chain.noisy.size
     q = np.exp(-1.0 / chain.noise.scale)
@@ -492,7 +509,7 @@ def test_the_bars_that_are_drawn_are_those_that_the_captions_name() -> None:
     "bad", ["who\nGuarantee: none", "\x1b[2J", "\u202ewho", "\ud800", "w" * 500]
 )
 def test_a_column_cannot_write_lines_of_its_own(tmp_path: Path, bad: str) -> None:
-    """The name of the unit's column reached report.html and standard output as it is."""
+    """The name of the unit's column reached report.html and the output as it is."""
     chain, counts = released(counts=counted(unit=Unit(9, bad)))
     written(chain, tmp_path / "out", counts)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -533,7 +550,7 @@ def test_a_folder_cannot_write_lines_into_a_statement(
     )
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------
 
 
 def test_folders_that_hold_no_release(tmp_path: Path, out: Path) -> None:
@@ -573,7 +590,9 @@ STATED += [("moves", None), ("threshold", 3), ("versions", []), ("estimate", 3)]
 def test_a_statement_that_is_none_is_refused_by_file_and_field(
     out: Path, field: str, value: object
 ) -> None:
-    """Such a folder was read, and ended in a ZeroDivisionError, a TypeError or a KeyError later."""
+    """Such a folder was read, and ended in a ZeroDivisionError, a TypeError or a
+    KeyError later.
+    """
     file = out / "statement.json"
     facts = json.loads(file.read_text())
     for changed in (

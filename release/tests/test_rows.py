@@ -38,7 +38,8 @@ def trips(tail: float, width: float) -> Counts:
 
 def released(counts: Counts, **settings: object) -> release.PrivateChain:
     chosen = {"epsilon": 0.1, "support": release.all_pairs(STOPS), "rng": 1}
-    return release.release_chain(counts, **(chosen | settings))  # type: ignore[arg-type]
+    settings = chosen | settings
+    return release.release_chain(counts, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

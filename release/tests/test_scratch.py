@@ -1,4 +1,6 @@
-"""DuckDB's overflow: a private folder for each connection, gone with it, and after a kill with the next run."""
+"""DuckDB's overflow: a private folder for each connection, gone with it, and after a
+kill with the next run.
+"""
 
 import fcntl
 import os
@@ -47,7 +49,9 @@ def started() -> subprocess.Popen[str]:
 
 
 def test_two_counts_at_once_and_one_is_killed(temporary: Path) -> None:
-    """They shared file names in the temporary folder, and left labels behind that anybody could read."""
+    """They shared file names in the temporary folder, and left labels behind that
+    anybody could read.
+    """
     other = started()
     killed = started()
     try:
@@ -103,7 +107,7 @@ def test_what_is_not_ours_stays(temporary: Path) -> None:
 def test_where_nothing_can_be_locked(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten thousand folders a second were made for ever on file systems without flock."""
+    """Ten thousand folders a second were made for ever on systems without flock."""
     (temporary / f"{scratch.PREFIX}other").mkdir()
 
     def unsupported(*_: object) -> None:

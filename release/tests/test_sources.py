@@ -1,4 +1,6 @@
-"""The one reader: the same words from every kind of table, no row decides how another is read, plain refusals."""
+"""The one reader: the same words from every kind of table, no row decides how another
+is read, plain refusals.
+"""
 
 import gzip
 import os
@@ -81,7 +83,7 @@ def test_every_kind_of_frame(frame: Callable[[], Any]) -> None:
     assert counted(frame()) == EXPECTED
 
 
-# --- names of files are literal, and each file counts once ------------------------------------------------------------
+# --- names of files are literal, and each file counts once ----------------------------
 
 
 NAMES = [
@@ -188,7 +190,9 @@ def test_what_is_no_name_of_a_column_is_refused_by_its_argument(
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_names_of_folders_are_no_columns(tmp_path: Path, kind: str) -> None:
-    """A folder `from=b` overwrote the column; `u=anna` made the whole table one person."""
+    """A folder `from=b` overwrote the column; `u=anna` made the whole table one
+    person.
+    """
     folder = tmp_path / "from=b" / "u=anna"
     folder.mkdir(parents=True)
     write(kind, TABLE.assign(u=list("pqrst")), folder / f"t.{kind}")
@@ -212,12 +216,14 @@ def test_columns_with_several_levels_of_names_are_refused() -> None:
         count_transitions(table, "trip", "to")
 
 
-# --- no type is guessed -----------------------------------------------------------------------------------------------
+# --- no type is guessed ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_whole_numbers_with_gaps(tmp_path: Path, kind: str) -> None:
-    """A column with gaps is written as floats in text: 97.0 there and 97 elsewhere were two states."""
+    """A column with gaps is written as floats in text: 97.0 there and 97 elsewhere were
+    two states.
+    """
     table = pd.DataFrame({"from": [97.0, np.nan, 5.0], "to": [5, 97, 97]})
     whole = table.astype({"from": "Int64"})
     written = write(kind, whole if kind == "parquet" else table, tmp_path / f"t.{kind}")
@@ -255,7 +261,7 @@ def test_no_row_decides_a_type(tmp_path: Path, more: str, place: int) -> None:
     ) in (4, 5)
 
 
-# --- persons ----------------------------------------------------------------------------------------------------------
+# --- persons --------------------------------------------------------------------------
 
 
 def persons(source: Any) -> int:
@@ -264,7 +270,9 @@ def persons(source: Any) -> int:
 
 
 def test_an_id_is_one_person_however_a_file_writes_it(tmp_path: Path) -> None:
-    """97 in one file and 97.0 in another, which had gaps, were two persons with twice the events."""
+    """97 in one file and 97.0 in another, which had gaps, were two persons with twice
+    the events.
+    """
     ends = {"from": "a", "to": "b"}
     pd.DataFrame({"u": [97, 98], **ends}).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame({"u": [97.0, np.nan], **ends}).to_csv(tmp_path / "b.csv", index=False)
@@ -280,7 +288,9 @@ def test_an_id_is_one_person_however_a_file_writes_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_persons_are_not_merged(tmp_path: Path, kind: str) -> None:
-    """Ids of 20 digits became floats, and 1.1 and 1.10 too: several persons shared the limits of one."""
+    """Ids of 20 digits became floats, and 1.1 and 1.10 too: several persons shared the
+    limits of one.
+    """
     long = [str(10**19 + i) for i in range(20)]
     odd = [
         "1.1",
@@ -322,7 +332,7 @@ def test_numbers_as_persons(tmp_path: Path) -> None:
     )
 
 
-# --- no row changes another, and none refuses the table ---------------------------------------------------------------
+# --- no row changes another, and none refuses the table -------------------------------
 
 ODD = [
     *(
@@ -382,7 +392,9 @@ BEFORE = {
 def test_no_row_of_a_csv_changes_another(
     tmp_path: Path, number: int, row: bytes
 ) -> None:
-    """One row with too many fields, or a lone quote, refused the whole table, or took other rows with it."""
+    """One row with too many fields, or a lone quote, refused the whole table, or took
+    other rows with it.
+    """
     place = 500 * (number % 2)
     path = tmp_path / "t.csv"
     path.write_bytes(
@@ -396,9 +408,10 @@ def test_no_row_of_a_csv_changes_another(
 
 def test_what_a_line_says(tmp_path: Path) -> None:
     lines = {
-        b'"a ""b"" c",1': ('a "b" c', "1"), b'a,"1,2"': ("a", "1,2"), b'"", "x"': None, b'"a",""': None,
-        b"1,2,": None, b'"a"b,1': None, b'a"b,1': ('a"b', "1"), b"NULL,\\N": ("NULL", "\\N"), b" a , b ": ("a", "b"),
-        b'"x",y\r': ("x", "y"), b"M\xfc,1": None, b"a;b,c": ("a;b", "c"),
+        b'"a ""b"" c",1': ('a "b" c', "1"), b'a,"1,2"': ("a", "1,2"), b'"", "x"': None,
+        b'"a",""': None, b"1,2,": None, b'"a"b,1': None, b'a"b,1': ('a"b', "1"),
+        b"NULL,\\N": ("NULL", "\\N"), b" a , b ": ("a", "b"), b'"x",y\r': ("x", "y"),
+        b"M\xfc,1": None, b"a;b,c": ("a;b", "c"),
     }  # fmt: skip
     for line, pair in lines.items():
         (tmp_path / "t.csv").write_bytes(b"from,to\n" + line + b"\n")
@@ -422,7 +435,9 @@ def test_ends_of_lines(tmp_path: Path, end: bytes, last: bool) -> None:
 
 
 def test_a_line_is_a_row(tmp_path: Path) -> None:
-    """A quote too many took up to a million lines along, where a later line had another one too many."""
+    """A quote too many took up to a million lines along, where a later line had another
+    one too many.
+    """
     rows = [f"{i % 7},{i % 5}" for i in range(100)]
     ends = [*rows[:30], 'k,"', 'z"']
     for lines in (
@@ -492,9 +507,11 @@ def test_a_long_header(tmp_path: Path) -> None:
 
 
 def test_words_of_single_values() -> None:
-    values = [97, np.int8(97), "97.00", True, np.True_, date(2025, 3, 1), None, np.nan, pd.NaT, pd.NA, "", " \t", "0.",
-              ".0", "-3.0", " 97.0\t", "  fix a v ", 97.0, Decimal(97), b"97", "a\ud800b", {}, [97],
-              one_row.Odd()]  # fmt: skip
+    values = [
+        97, np.int8(97), "97.00", True, np.True_, date(2025, 3, 1), None, np.nan,
+        pd.NaT, pd.NA, "", " \t", "0.", ".0", "-3.0", " 97.0\t", "  fix a v ", 97.0,
+        Decimal(97), b"97", "a\ud800b", {}, [97], one_row.Odd(),
+    ]  # fmt: skip
     words = [
         *["97"] * 3,
         "true",
@@ -521,7 +538,7 @@ def test_words_of_single_values() -> None:
     }
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -661,7 +678,9 @@ def test_semicolons_and_marks(tmp_path: Path) -> None:
 
 
 def test_columns_that_nobody_names_may_be_anything(tmp_path: Path) -> None:
-    """Two columns alike, or without a name, refused a table that none of them was read from."""
+    """Two columns alike, or without a name, refused a table that none of them was read
+    from.
+    """
     (tmp_path / "t.csv").write_text("from,x,X,x,,to\n1,a,b,c,d,2\n")
     assert counted(tmp_path / "t.csv") == {("1", "2"): 1}
     assert counted(pd.DataFrame([[1, 2, 3, 4]], columns=["from", "to", "x", "x"])) == {

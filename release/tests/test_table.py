@@ -1,4 +1,6 @@
-"""Counting transitions: the same numbers from every kind of source, nothing dropped silently, units truncated."""
+"""Counting transitions: the same numbers from every kind of source, nothing dropped
+silently, units truncated.
+"""
 
 import hashlib
 import shutil
@@ -53,7 +55,9 @@ def test_counts_and_report() -> None:
     "more", [[], ["clinic"], ["1.5"], [None], [""], ["007"], ["a,b"], ['a"b'], [1.5]]
 )
 def test_one_event_decides_no_format(more: list[object]) -> None:
-    """Labels of a table without declared categories were integers when all of them were whole, else words."""
+    """Labels of a table without declared categories were integers when all of them were
+    whole, else words.
+    """
     ends = np.random.default_rng(2).choice([2, 3, 10, 21, 100], 300).tolist() + more
     trips = count_transitions(
         pd.DataFrame({"o": ends, "d": ends}, dtype=object), "o", "d"
@@ -93,7 +97,7 @@ def test_no_event_is_a_table_too(settings: dict[str, Any]) -> None:
         )
 
 
-# --- tables of counts -------------------------------------------------------------------------------------------------
+# --- tables of counts -----------------------------------------------------------------
 
 
 def test_a_table_of_counts() -> None:
@@ -116,7 +120,9 @@ def test_a_table_of_counts() -> None:
 def test_a_row_whose_count_is_none_is_left_out_alone(
     tmp_path: Path, bad: object
 ) -> None:
-    """One such row refused the table: whoever saw the exit code learnt that it was there."""
+    """One such row refused the table: whoever saw the exit code learnt that it was
+    there.
+    """
     table = pd.DataFrame(
         {
             "o": ["a", "b", "b"],
@@ -149,7 +155,9 @@ def test_a_row_whose_count_is_none_is_left_out_alone(
 def test_one_more_event_of_a_large_count_takes_no_others_along(
     tmp_path: Path, count: object
 ) -> None:
-    """A row of 10^9 events counted; with one more it was left out, and an event changed the count by 10^9."""
+    """A row of 10^9 events counted; with one more it was left out, and an event changed
+    the count by 10^9.
+    """
     table = pd.DataFrame(
         {"o": ["a", "b"], "d": ["b", "a"], "n": pd.Series([3, count], dtype=object)}
     )
@@ -205,7 +213,9 @@ def test_limits_truncate_counted_events() -> None:
 
 
 def test_truncation_keeps_each_event_equally_often() -> None:
-    """A pair with nine events of ten keeps nine tenths of the places, whatever the hash."""
+    """A pair with nine events of ten keeps nine tenths of the places, whatever the
+    hash.
+    """
     n = 3000
     table = pd.DataFrame(
         {
@@ -258,14 +268,16 @@ def test_refusals(arguments: dict[str, Any], words: list[str]) -> None:
     assert all(word in str(refusal.value) for word in words), refusal.value
 
 
-# --- units ------------------------------------------------------------------------------------------------------------
+# --- units ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more(
     most: int,
 ) -> None:
-    """Units with 1, 2, ... events, each from a state of its own: one above the limit is the case that matters."""
+    """Units with 1, 2, ... events, each from a state of its own: one above the limit is
+    the case that matters.
+    """
     units = np.repeat(np.arange(1, 13), np.arange(1, 13))
     table = pd.DataFrame(
         {"u": units, "o": units, "d": [f"d{i % 4}" for i in range(units.size)]}
@@ -276,7 +288,9 @@ def test_a_unit_keeps_all_its_events_up_to_the_limit_and_never_one_more(
 
 
 def by_hand(events: pd.DataFrame, most: int) -> dict[tuple[object, object], int]:
-    """Count what systematic sampling keeps: every (N / most)-th event of a unit, from its start, pair by pair."""
+    """Count what systematic sampling keeps: every (N / most)-th event of a unit, from
+    its start, pair by pair.
+    """
     kept: Counter[tuple[object, object]] = Counter()
     for unit, own in events.groupby("u"):
         pairs = list(zip(own["o"], own["d"], strict=True))
@@ -309,7 +323,9 @@ def test_the_events_that_are_kept_follow_from_hashes(most: int) -> None:
 
 
 def test_no_rounding_keeps_one_event_too_many() -> None:
-    """The start of p817283 is 0, and 12,000,000,001 events times 999,999, over their number, is more than 999,999."""
+    """The start of p817283 is 0, and 12,000,000,001 events times 999,999, over their
+    number, is more than 999,999.
+    """
     table = pd.DataFrame({"u": "p817283", "o": "a", "d": "b", "n": [10**9] * 12 + [1]})
     kept = count_transitions(table, "o", "d", count="n", unit=Unit(999_999, "u"))
     assert as_dict(kept) == {("a", "b"): 999_999}
@@ -330,7 +346,7 @@ def test_truncation_of_a_unit_does_not_depend_on_the_others() -> None:
     } == whole and sum(alone.values()) == 7
 
 
-# --- what the owner is told -------------------------------------------------------------------------------------------
+# --- what the owner is told -----------------------------------------------------------
 
 
 def test_every_reason_is_told(tmp_path: Path) -> None:
@@ -374,7 +390,9 @@ TWENTY = pd.DataFrame({
     "place": [7, 7, 12, 3, 12, 7, None, 3, 7, 12] * 2,
     "next": [12, 3, 7, 7, 3, 12, 7, 99, 7, None] * 2,
 })  # fmt: skip
-"""Twenty moves between places, with gaps in each column, a place that is not declared, and persons of many moves."""
+"""Twenty moves between places, with gaps in each column, a place that is not declared,
+and persons of many moves.
+"""
 
 
 @pytest.mark.filterwarnings("default")  # of an extra, which the other tests never load

@@ -134,7 +134,8 @@ def test_examples_and_times_are_told_to_the_owner_and_are_in_no_file(
     done = CliRunner().invoke(cli.main, words.split())
     assert done.exit_code == 0, done.output
     for told in (
-        "1 left out: visits without a time that can be read, for example 'half past ten'",
+        "1 left out: visits without a time that can be read, for example 'half past "
+        "ten'",
         "would be joined into a move that never happened",
         "the times are from 2024-03-01 10:00:00",
         "to 2024-03-01 12:00:00",

@@ -1,4 +1,6 @@
-"""Visits become moves: times are read as they are declared, one by one, and gaps are lengths of time with a unit."""
+"""Visits become moves: times are read as they are declared, one by one, and gaps are
+lengths of time with a unit.
+"""
 
 from pathlib import Path
 
@@ -94,7 +96,9 @@ def test_gaps_between_visits(gap: str | None, linked: int) -> None:
 
 
 def test_times_are_read_as_they_are_declared(tmp_path: Path) -> None:
-    """Times in another form than ISO or seconds were all missing, exit 0; milliseconds were taken for seconds."""
+    """Times in another form than ISO or seconds were all missing, exit 0; milliseconds
+    were taken for seconds.
+    """
     columns = {written: at for written, (at, _) in WRITTEN.items()}
     table = pd.DataFrame({"car": "p", "x": list("abcd")} | columns).sample(
         frac=1.0, random_state=1
@@ -158,7 +162,9 @@ ODD = [
 def test_a_time_that_cannot_be_read_is_left_out_alone(
     tmp_path: Path, form: str
 ) -> None:
-    """No text refuses the table, overflows beside a gap, or changes another unit's moves."""
+    """No text refuses the table, overflows beside a gap, or changes another unit's
+    moves.
+    """
     good = {
         "iso": "2025-03-01",
         "%d.%m.%Y": "01.03.2025",
@@ -187,7 +193,9 @@ def test_a_time_that_cannot_be_read_is_left_out_alone(
 )
 @pytest.mark.parametrize("form", ["iso", "%d.%m.%Y", "%Y-%m-%d"])
 def test_words_that_a_database_takes_for_times_are_none(form: str, word: str) -> None:
-    """PostgreSQL writes infinity. Read as 1970, it would put a false move before all others."""
+    """PostgreSQL writes infinity. Read as 1970, it would put a false move before all
+    others.
+    """
     good = "01.03.2025" if form == "%d.%m.%Y" else "2025-03-01"
     table = pd.DataFrame({"car": "p", "at": [word, good], "x": ["a", "b"]})
     counts = count_trajectories(table, CAR, "at", "x", time_format=form)
@@ -198,7 +206,8 @@ def test_timestamps_that_are_infinite(tmp_path: Path) -> None:
     import duckdb
 
     duckdb.sql(
-        "COPY (SELECT z AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', 'infinity', 'q'), "
+        "COPY (SELECT z AS car, x, CAST(y AS TIMESTAMP) AS y FROM (VALUES ('a', "
+        "'infinity', 'q'), "
         "('b', '-infinity', 'r'), ('e', '2025-01-01', 'r'), ('c', '2025-01-01', 'p'), "
         f"('d', '2025-01-02', 'p')) t(x, y, z)) TO '{tmp_path}/t.parquet'"
     )
@@ -281,8 +290,10 @@ def test_a_unit_may_be_the_name_of_its_column() -> None:
         .sum()
         == 2
     )
-    for count in (lambda **of: count_trajectories(visits, time="at", place="zone", **of),
-                  lambda **of: count_transitions(trips, "from", "to", **of)):  # fmt: skip
+    for count in (
+        lambda **of: count_trajectories(visits, time="at", place="zone", **of),
+        lambda **of: count_transitions(trips, "from", "to", **of),
+    ):  # fmt: skip
         for wrong in (
             {"unit": "who"},
             {"unit": None, "events": 3},

@@ -1,8 +1,9 @@
 """Counting synthetic trips in Parquet at scale: `python -m release.tools.counting`.
 
-Each line is measured in a process of its own: seconds by the clock and of processors, peak memory. The files (about 10
-bytes a row) are written to a temporary folder and removed. With --write the lines go to
-release/tools/results/counting.csv. (`tools.bench.compare` counts smaller tables beside DuckDB's SQL and pandas.)
+Each line is measured in a process of its own: seconds by the clock and of processors,
+peak memory. The files (about 10 bytes a row) are written to a temporary folder and
+removed. With --write the lines go to release/tools/results/counting.csv.
+(`tools.bench.compare` counts smaller tables beside DuckDB's SQL and pandas.)
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ RESULTS = Path(__file__).parent / "results" / "counting.csv"
 
 
 def write_trips(folder: Path, rows: int) -> None:
-    """Write the trips: zones as skewed as taxi trips are, and a user of whom each has about 50 trips."""
+    """Write the trips: zones as skewed as taxi trips are, and a user of whom each has
+    about 50 trips.
+    """
     weights = 1.0 / np.arange(1, ZONES + 1)
     cumulative = np.cumsum(weights / weights.sum())
     for part, start in enumerate(range(0, rows, PER_FILE)):
@@ -57,7 +60,10 @@ def count(way: str, folder: Path) -> int:
         import duckdb
 
         duckdb.sql("SET threads = 2")
-        query = f"SELECT PULocationID, DOLocationID, count(*) n FROM '{folder}/*.parquet' GROUP BY ALL"
+        query = (
+            f"SELECT PULocationID, DOLocationID, count(*) n FROM '{folder}/*.parquet' "
+            f"GROUP BY ALL"
+        )
         return int(duckdb.sql(query).df()["n"].sum())
     import dpsim_release
 

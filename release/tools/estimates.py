@@ -1,7 +1,9 @@
-"""Chains estimated from the same noisy counts: the release's rule beside twelve others, on tables of many kinds.
+"""Chains estimated from the same noisy counts: the release's rule beside twelve others,
+on tables of many kinds.
 
-python -m release.tools.estimates            # the kinds of tables that the rule was chosen on, drawn anew
-python -m release.tools.estimates --fresh    # kinds that had no part in the choice
+python -m release.tools.estimates            # the kinds of tables that the rule was
+chosen on, drawn anew python -m release.tools.estimates --fresh    # kinds that had no
+part in the choice
 
 With --write the numbers go to release/tools/results: estimates*.csv, estimates.md.
 """
@@ -30,11 +32,13 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0)
 Table = tuple[Support, Integers]
 
 
-# --- rules: of the pairs of a support, before rows are normalised -----------------------------------------------------
+# --- rules: of the pairs of a support, before rows are normalised ---------------------
 
 
 def offset(noisy: Array) -> Array:
-    """Return what stays positive less one offset, so that it adds up to the total (at least 1)."""
+    """Return what stays positive less one offset, so that it adds up to the total (at
+    least 1).
+    """
     falling = np.sort(noisy)[::-1]
     total = max(float(noisy.sum()), 1.0)
     offsets = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
@@ -42,7 +46,9 @@ def offset(noisy: Array) -> Array:
 
 
 def privtrace(row: Array) -> Array:
-    """Return the rule of PrivTrace's code: in each row the smallest positive counts pay for the negative ones."""
+    """Return the rule of PrivTrace's code: in each row the smallest positive counts pay
+    for the negative ones.
+    """
     order = np.argsort(row)
     sums = np.cumsum(row[order])
     if sums[-1] <= 0.0:
@@ -78,7 +84,8 @@ def james_stein(support: Support, noisy: Array, noise: Noise) -> Array:
 
 
 def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Array]:
-    """Return empirical Bayes with one prior for the table: free, or a share of zeros beside a geometric law (slab).
+    """Return empirical Bayes with one prior for the table: free, or a share of zeros
+    beside a geometric law (slab).
 
     loss: mean; median; row, the quantile of each row that adds up to its mean.
     """
@@ -139,7 +146,9 @@ SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99)  # of the pairs with e
 
 
 def slab_prior(bins: tuple[Array, Array], share: float, mean: float) -> Array:
-    """Return the shares of the bins: a geometric law from 1 on, with weight `share`, and zeros."""
+    """Return the shares of the bins: a geometric law from 1 on, with weight `share`,
+    and zeros.
+    """
     q = mean / (1.0 + mean)
     law = np.append(0.0, q ** (bins[0][1:] - 1.0) - q ** bins[1][1:])
     return share * law / law.sum() + (1.0 - share) * (bins[0] == 0.0)
@@ -171,13 +180,14 @@ def estimates(support: Support, noisy: Integers, noise: Noise) -> dict[str, Arra
     return found
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------
 
 
 def errors(
     support: Support, counts: Integers, probabilities: Array
 ) -> tuple[float, float]:
-    """Return the total variation of rows (mean by events) and of the stationary distribution.
+    """Return the total variation of rows (mean by events) and of the stationary
+    distribution.
 
     In the table's own chain a state without departures goes on as the events arrive.
     """
@@ -194,14 +204,16 @@ def errors(
 
 
 def long_run(support: Support, probabilities: Array) -> Array:
-    """Return the stationary distribution with one jump in a million to anywhere, so that every chain has one."""
+    """Return the stationary distribution with one jump in a million to anywhere, so
+    that every chain has one.
+    """
     n = len(support.labels)
     P = np.full((n, n), 1e-6 / n)
     P[support.rows, support.indices] += (1.0 - 1e-6) * probabilities
     return markov.stationary_distribution(P / P.sum(axis=1, keepdims=True))
 
 
-# --- tables: flows between states, of which so many events are drawn --------------------------------------------------
+# --- tables: flows between states, of which so many events are drawn ------------------
 
 
 def drawn(
@@ -250,7 +262,9 @@ def some(rng: np.random.Generator, n: int, each: int, rows: float) -> Array:
 
 
 def grid(rng: np.random.Generator, side: int, diagonals: bool) -> Array:
-    """Return the moves of a walker on a square grid who stays or goes to a neighbour, uphill more readily."""
+    """Return the moves of a walker on a square grid who stays or goes to a neighbour,
+    uphill more readily.
+    """
     at = np.stack(np.divmod(np.arange(side * side), side), axis=1)
     steps = np.abs(at[:, None] - at)
     near = steps.max(axis=2) <= 1 if diagonals else steps.sum(axis=2) <= 1
@@ -260,7 +274,9 @@ def grid(rng: np.random.Generator, side: int, diagonals: bool) -> Array:
 
 
 def hub(rng: np.random.Generator, n: int) -> Array:
-    """Return rows that go to one state for the most part, and that state's own, as many as all others'."""
+    """Return rows that go to one state for the most part, and that state's own, as many
+    as all others'.
+    """
     flow = 0.3 * rng.dirichlet(np.full(n, 0.3), n)
     flow[:, 0] += 0.7
     flow[0] = n * rng.dirichlet(np.ones(n))
@@ -277,7 +293,9 @@ def tree(rng: np.random.Generator, depth: int) -> Array:
 
 
 def clicks(rng: np.random.Generator, n: int) -> Array:
-    """Return clicks between pages: popularity by Zipf's law, a few links on a page, some jumps to any page."""
+    """Return clicks between pages: popularity by Zipf's law, a few links on a page,
+    some jumps to any page.
+    """
     popular = 1.0 / np.arange(1, n + 1) ** 1.1
     links = np.where(
         rng.random((n, n)).argsort(axis=1) < 7,
@@ -290,7 +308,9 @@ def clicks(rng: np.random.Generator, n: int) -> Array:
 
 
 def stars(rng: np.random.Generator, number: int, size: int) -> Array:
-    """Return moves between the centres of stars and their leaves, and along the ring of the centres."""
+    """Return moves between the centres of stars and their leaves, and along the ring of
+    the centres.
+    """
     star = np.zeros((size, size))
     star[0], star[:, 0] = 1.0, 1.0
     flow = np.kron(np.eye(number), star) + np.kron(
@@ -311,7 +331,9 @@ def nearest(rng: np.random.Generator, n: int, each: int) -> Array:
 
 
 def steps(n: int, factor: int) -> Array:
-    """Return how many steps on, round a circle, each state is from `factor` times another, shape (n, n)."""
+    """Return how many steps on, round a circle, each state is from `factor` times
+    another, shape (n, n).
+    """
     return np.asarray(
         (np.arange(n)[None, :] - factor * np.arange(n)[:, None]) % n, dtype=float
     )
@@ -328,14 +350,18 @@ def torus(side: int) -> Array:
 
 
 def overlapping(n: int, each: int, apart_by: int) -> Array:
-    """Return how many groups of neighbouring states hold both, the groups beginning so far apart."""
+    """Return how many groups of neighbouring states hold both, the groups beginning so
+    far apart.
+    """
     at = np.arange(n)
     inside = [(at >= first) & (at < first + each) for first in range(0, n, apart_by)]
     return np.asarray(sum(np.outer(group, group) for group in inside), dtype=float)
 
 
 def taxis(seed: int) -> Table:
-    """Return the stand-in of a year's trips between taxi zones; a seed changes nothing."""
+    """Return the stand-in of a year's trips between taxi zones; a seed changes
+    nothing.
+    """
     trips = datasets.load_taxi_trips("surrogate")
     support = dpsim_release.all_pairs(
         np.union1d(trips["origin"], trips["destination"]).tolist()
@@ -508,11 +534,13 @@ FRESH: dict[str, Callable[[int], Table]] = {
 }
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
+# --- pages ----------------------------------------------------------------------------
 
 
 def measured(kinds: dict[str, Callable[[int], Table]], seeds: range) -> pd.DataFrame:
-    """Return a row for each table, epsilon and rule: mean errors over the seeds, with the same noise for all rules."""
+    """Return a row for each table, epsilon and rule: mean errors over the seeds, with
+    the same noise for all rules.
+    """
     rows = []
     for name, make in kinds.items():
         made = [make(seed) for seed in seeds]
@@ -536,13 +564,19 @@ def measured(kinds: dict[str, Callable[[int], Table]], seeds: range) -> pd.DataF
 
 
 def page() -> str:
-    """Return estimates.md: ours beside the best of the twelve, which differs from table to table."""
+    """Return estimates.md: ours beside the best of the twelve, which differs from table
+    to table.
+    """
     parts = [
         "# Chains estimated from the same noisy counts",
-        f"By `python -m release.tools.estimates --write` and `--fresh --write` ({machine()}).",
-        "Total variation of rows (mean by events) and of the stationary distribution, as a multiple of the error of "
-        f"the best of {len(RULES)} other rules at the same table and epsilon: above 1 ours errs more. The best "
-        "is another one from table to table; the second table of each part has what each of them would have.",
+        f"By `python -m release.tools.estimates --write` and `--fresh --write` "
+        f"({machine()}).",
+        "Total variation of rows (mean by events) and of the stationary distribution, "
+        "as a multiple of the error of "
+        f"the best of {len(RULES)} other rules at the same table and epsilon: above 1 "
+        f"ours errs more. The best "
+        "is another one from table to table; the second table of each part has what "
+        "each of them would have.",
     ]
     sections = {
         "Kinds of tables that the rule was chosen on": RESULTS,
@@ -591,7 +625,7 @@ def page() -> str:
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Return errors over those of the best rule but ours, by table, epsilon and rule."""
+    """Return errors over those of the best other rule, by table, epsilon and rule."""
     found = table.set_index(["table", "epsilon", "rule"])
     best = (
         found.drop("ours", level="rule").groupby(["table", "epsilon"], sort=False).min()

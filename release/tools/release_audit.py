@@ -1,9 +1,12 @@
-"""The audit of releases from end to end: a table of events, its counting and truncation, and what is published.
+"""The audit of releases from end to end: a table of events, its counting and
+truncation, and what is published.
 
-A unit is copied many times, each time with states of its own, so that one release is as many draws: the noises of
-different counts are independent, and nothing else is random. What is broken (`breakable`) is what a case is about: the
-noise a fifth too small, a truncation that keeps one event too many, a threshold one too low. Seeds make numpy draw the
-noise; that OpenDP's, which real releases use, has the same law is tested in release/tests/test_chain.py.
+A unit is copied many times, each time with states of its own, so that one release is as
+many draws: the noises of different counts are independent, and nothing else is random.
+What is broken (`breakable`) is what a case is about: the noise a fifth too small, a
+truncation that keeps one event too many, a threshold one too low. Seeds make numpy draw
+the noise; that OpenDP's, which real releases use, has the same law is tested in
+release/tests/test_chain.py.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ STATES = 3  # of a copy; all pairs of these may occur
 
 @dataclass(frozen=True)
 class Release:
-    """One release to audit: what a unit's events are, how many are kept of it, and how it is protected."""
+    """One release to audit: what a unit's events are, how many are kept of it, and how
+    it is protected.
+    """
 
     setting: str
     events: tuple[tuple[int, int], ...]
@@ -48,7 +53,9 @@ class Release:
 def counts_of(
     audited: Release, present: bool, copies: int, more: int
 ) -> dpsim_release.Counts:
-    """Return the counts of a table of copies of the unit, or of none; `more` events kept than the unit says."""
+    """Return the counts of a table of copies of the unit, or of none; `more` events
+    kept than the unit says.
+    """
     events = np.array(audited.events if present else audited.events[:0]).reshape(-1, 2)
     copy = np.repeat(np.arange(copies), len(events))
     ends = np.tile(events, (copies, 1)) + STATES * copy[:, None]
@@ -126,7 +133,9 @@ def noisy_case(audited: Release) -> Case:
 
 
 def hockey_stick(noise: Noise, change: Array, epsilon: float) -> float:
-    """Return delta(epsilon) of noise on cells that change by these integers: losses are multiples of 1 / scale."""
+    """Return delta(epsilon) of noise on cells that change by these integers: losses are
+    multiples of 1 / scale.
+    """
     reach = math.ceil(45.0 * noise.scale) + 5
     z = np.arange(-reach, reach + 1)
     weights = np.exp(-np.abs(z) / noise.scale)
@@ -143,14 +152,18 @@ def hockey_stick(noise: Noise, change: Array, epsilon: float) -> float:
 
 
 def pairs_case(audited: Release) -> Case:
-    """Return the case of pairs chosen privately that one unit alone has: the broken threshold is one too low."""
+    """Return the case of pairs chosen privately that one unit alone has: the broken
+    threshold is one too low.
+    """
     noise = laplace_noise(audited.epsilon, audited.unit.events)
     events = audited.unit.events
     threshold, leak = pair_threshold(noise, events, audited.delta)
     one_lower = pair_delta(noise, events, threshold - 1)
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        """Return infinity where a pair of the unit is published, which the neighbour never does."""
+        """Return infinity where a pair of the unit is published, which the neighbour
+        never does.
+        """
         delta = audited.delta if factor == 1.0 else one_lower
         pairs = dpsim_release.private_pairs(range(STATES * size))
         table = counts_of(audited, side == 0, size, 0)
@@ -190,7 +203,9 @@ MANY = tuple(
 
 
 def release_cases(everything: bool = True) -> Iterator[Case]:
-    """Yield the releases of the audit; without `everything` the few that run in the tests."""
+    """Yield the releases of the audit; without `everything` the few that run in the
+    tests.
+    """
     two, three, four = (Unit(events, "unit") for events in (2, 3, 4))
     yield noisy_case(Release("one event", ONE, EVENT, 1.0))
     yield noisy_case(

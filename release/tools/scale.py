@@ -1,6 +1,8 @@
-"""Releases at scale: 100,000 states, 5 million declared pairs or pairs chosen privately.
+"""Releases at scale: 100,000 states, 5 million declared pairs or pairs chosen
+privately.
 
-With --write the numbers go to release/tools/results: release_scale.csv and release_scale.md.
+With --write the numbers go to release/tools/results: release_scale.csv and
+release_scale.md.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ EVENTS = {"declared": 5_000_000, "private": 10_000_000}
 
 
 def at_scale(states: int, out: int, pairs: str) -> dict[str, Any]:
-    """Return what each step of `dpsim release` takes, from a file on: by the clock, and of processors (`_cpu_s`).
+    """Return what each step of `dpsim release` takes, from a file on: by the clock, and
+    of processors (`_cpu_s`).
 
-    In a process of its own, whose peak of memory is that of the release: another one has written the files.
+    In a process of its own, whose peak of memory is that of the release: another one
+    has written the files.
     """
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
@@ -138,9 +142,12 @@ def page_of_scale(table: pd.DataFrame) -> str:
         )
     return (
         "# Releases at scale\n\n"
-        f"By `python -m release.tools.scale --write` ({machine()}): `dpsim release` from a Parquet file to the "
-        f"written folder, {int(table['states'].iloc[0]):,} states. Declared: a public graph of 5 million pairs. "
-        "Private: pairs chosen by their noisy counts among the declared states. Draws are OpenDP's, in threads. "
+        f"By `python -m release.tools.scale --write` ({machine()}): `dpsim release` "
+        f"from a Parquet file to the "
+        f"written folder, {int(table['states'].iloc[0]):,} states. Declared: a public "
+        f"graph of 5 million pairs. "
+        "Private: pairs chosen by their noisy counts among the declared states. Draws "
+        "are OpenDP's, in threads. "
         "[Each step](release_scale.csv).\n\n" + markdown_table(columns, rows) + "\n"
     )
 
