@@ -1,8 +1,12 @@
-"""Whoever calls both packages is told by mypy what is wrong."""
+"""Whoever calls both packages is told by mypy and by pyright what is wrong."""
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = """\
 import numpy as np
@@ -13,21 +17,30 @@ chain = dpsim.load_release("chain")
 labels: list[int] = chain.labels
 word = dpsim.words.privatize("abca", letters="abc", b=1, epsilon="2")
 noise = dpsim_release.laplace_noise(1.0).scales
-ends = dpsim_release.privatize("a.csv", orgin="from", destination="to", epsilon=1.0)
-loss = dpsim_release.privatize("a.csv", origin="from", destination="to", epsilon="1")
-free = dpsim_release.privatize("a.csv", origin="from", destination="to")
-good = dpsim_release.privatize(source="a.csv", origin="from", epsilon=1.0, rng=1)
-size: int = good.text
 pi = dpsim.markov.stationary_distribution(np.eye(2))
 print(chain.walk(3), word.epsilon, pi.sum())
 """
 
+NO_NODE = pytest.mark.skipif(
+    shutil.which("node") is None, reason="pyright needs Node.js"
+)
 
-def test_each_mistake_of_a_user_is_one_error(tmp_path: Path) -> None:
-    """Both packages have py.typed and are installed so that mypy finds them."""
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mypy", "--ignore-missing-imports"),
+        pytest.param(("pyright", "--pythonpath", sys.executable), marks=NO_NODE),
+    ],
+    ids=["mypy", "pyright"],
+)
+def test_three_mistakes_of_a_user_are_three_errors(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Both packages have py.typed and are installed so that both programs find them."""
+    pytest.importorskip(words[0])
     (tmp_path / "user.py").write_text(SCRIPT)
-    words = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "user.py"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    told = [line.split(":") for line in done.stdout.splitlines()[:-1]]
-    lines = [where for _, where, kind, *_ in told if kind.strip() == "error"]
-    assert lines == ["6", "7", "8", "9", "10", "11", "13"], done.stdout + done.stderr
+    command = [sys.executable, "-m", *words, "user.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    lines = re.findall(r"user\.py:(\d+).* error: ", done.stdout)
+    assert lines == ["6", "7", "8"], done.stdout + done.stderr
