@@ -382,9 +382,9 @@ def data(ctx: click.Context) -> Output:
     """
     if ctx.invoked_subcommand:
         return [], 0
-    from dpsim.datasets import tables
+    from dpsim.datasets import csv_files
 
-    table = tables.load_sources()
+    table = csv_files.load_sources()
     form = (
         "{file}\n    {contents}\n    source: {source}\n    licence: {licence}\n    "
         "sha256 {sha256}\n    {status}"
@@ -399,17 +399,19 @@ def fetch() -> Output:
 
     After that, the notebooks about taxis can be run with `-p trips official`.
     """
-    from dpsim.datasets import fetch as taxi
+    from dpsim.datasets.download import fetch_taxi_month
+    from dpsim.datasets.taxi_month import OFFICIAL
 
-    month = taxi.fetch_taxi_month(progress=sys.stderr.isatty())
+    trips, sha256, git_blob = fetch_taxi_month(progress=sys.stderr.isatty())
+    same = "as" if git_blob == OFFICIAL.git_blob else "NOT as"
     return [
-        f"{month.file}\n    {month.rows:,} rows, {month.manhattan:,} within "
+        f"{OFFICIAL.file}\n    {OFFICIAL.rows:,} rows, {OFFICIAL.manhattan:,} within "
         "Manhattan's 69 zones, as expected",
-        f"    sha256 {month.sha256}",
-        f"    git blob id {'as' if month.blob_matches else 'NOT as'} reported for it "
-        f"({taxi.GIT_BLOB})",
-        f"{month.counts}\n    {month.kept:,} trips between the 63 zones, counted; "
-        f"source: {taxi.SOURCE}",
+        f"    sha256 {sha256}",
+        f"    git blob id {same} reported for it ({OFFICIAL.git_blob})",
+        f"{OFFICIAL.counts}\n    {trips:,} trips between the 63 zones, counted; "
+        "source: NYC Taxi and Limousine Commission, trip record data, yellow taxis, "
+        f"{OFFICIAL.name}",
     ], 0
 
 

@@ -1,4 +1,4 @@
-from .tables import (
+from .csv_files import (
     load_grades as load_grades,
 )
 from .taxi import (
@@ -16,8 +16,9 @@ from .roads import (
     onward_drives as onward_drives,
 )
 from . import (
-    tables as tables,
+    csv_files as csv_files,
     taxi as taxi,
     roads as roads,
-    fetch as fetch,
+    taxi_month as taxi_month,
+    download as download,
 )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsim import checks
 from dpsim.checks import Array, Integers, Mask
-from dpsim.datasets.tables import read_table
+from dpsim.datasets.csv_files import read_table
 from dpsim.numerics import simplex
 
 ETA = 0.10

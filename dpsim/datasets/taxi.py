@@ -14,9 +14,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from dpsim import checks, files, paths
+from dpsim import checks, files
 from dpsim.checks import Integers, Mask
-from dpsim.datasets.tables import read_bytes, read_table
+from dpsim.datasets.csv_files import read_bytes, read_table
+from dpsim.datasets.taxi_month import OFFICIAL
 
 ENDS = ["origin", "destination"]
 TRIP_COLUMNS = [*ENDS, "trips"]
@@ -57,11 +58,6 @@ def load_zone_adjacency() -> Mask:
     return touches
 
 
-def counts_file() -> Path:
-    """Return the path of the official counts, which git ignores."""
-    return paths.build() / "data" / "yellow_2025-01_od.csv"
-
-
 def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFrame:
     """Return the numbers of trips, in a table with columns origin, destination, trips.
 
@@ -83,7 +79,7 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     if source == "surrogate":
         return read_table("nyc/od_surrogate_2025-01.csv")
     if source == "official":
-        source = counts_file()
+        source = OFFICIAL.counts
         if not source.is_file():
             raise ValueError(
                 'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
@@ -132,7 +128,7 @@ def trips_label(source: str | os.PathLike[str]) -> str:
     >>> datasets.trips_label("official"), datasets.trips_label("my_city.csv")
     ('NYC TLC, January 2025', "user's data")
     """
-    return {"surrogate": "surrogate data", "official": "NYC TLC, January 2025"}.get(
+    return {"surrogate": "surrogate data", "official": f"NYC TLC, {OFFICIAL.name}"}.get(
         os.fspath(source), "user's data"
     )
 

@@ -44,8 +44,8 @@ def test_every_file_of_the_folder_has_a_checksum_and_a_source():
         "findings.csv",
         "ledger.sha256",
     }
-    assert set(datasets.tables.checksums()) == present - about
-    sources = datasets.tables.load_sources()
+    assert set(datasets.csv_files.checksums()) == present - about
+    sources = datasets.csv_files.load_sources()
     assert set(sources["file"]) == present - about - {"sources.csv"}
     assert sources.notna().all(axis=None)
     readme = (paths.data() / "README.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_a_flipped_bit_or_a_missing_file_is_named_with_the_remedy(own_data, name
         ValueError, match=f"data/{name} {harm} .*git checkout -- data/{name}"
     ):
         LOADERS[name]()
-    status = datasets.tables.load_sources().set_index("file")["status"]
+    status = datasets.csv_files.load_sources().set_index("file")["status"]
     assert harm in status[name] and (status.drop(name) == "intact").all()
 
 
@@ -91,7 +91,7 @@ def test_a_name_without_checksum_is_refused():
     with pytest.raises(
         ValueError, match=r"name must be one of .*, got '\.\./pyproject\.toml'"
     ):
-        datasets.tables.read_bytes("../pyproject.toml")
+        datasets.csv_files.read_bytes("../pyproject.toml")
 
 
 def test_grades():

@@ -40,7 +40,7 @@ import pandas as pd
 from dpsim import datasets, figures, ledger, markov, streams
 
 figures.style()
-counts = datasets.tables.read_table("nyc/od_surrogate_2025-01.csv")
+counts = datasets.csv_files.read_table("nyc/od_surrogate_2025-01.csv")
 P = [[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]
 walk = markov.random_walk(P, 0, 50, rng=streams.stream(seed, "fig1"))
 fig, ax = plt.subplots(figsize=figures.size(1, 2))

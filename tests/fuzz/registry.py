@@ -81,7 +81,8 @@ LEFT_OUT = {
         release.times.* release.statement.* release.budget.*
         release.release_folder.* release.command_lines.* release.options.*
         release.private_chain.* release.owner.* release.report.* released.*
-        datasets.taxi.known_trips datasets.taxi.trips_label datasets.fetch.* ledger.*
+        datasets.taxi.known_trips datasets.taxi.trips_label datasets.download.*
+        datasets.taxi_month.* ledger.*
         runner.* files.* paths.* cli.* faces.* notebook.* parameters.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a "
     "browser tests/site": """
@@ -93,7 +94,7 @@ LEFT_OUT = {
         figures.house_style.mark_* figures.saving.save*
         figures.saving.show_table figures.price.*""",
     "has no argument": """
-        streams.cores datasets.taxi.counts_file datasets.*.checksums
+        streams.cores datasets.*.checksums
         datasets.*.load_sources datasets.*.load_grades datasets.*.load_taxi_zones
         datasets.*.load_zone_adjacency figures.house_style.style""",
 }
@@ -1455,12 +1456,14 @@ add(
     zones=st.permutations([1, 2, 3]),
 )
 add(
-    "datasets.tables.read_bytes",
+    "datasets.csv_files.read_bytes",
     anything,
-    name=st.sampled_from(sorted(datasets.tables.checksums())),
+    name=st.sampled_from(sorted(datasets.csv_files.checksums())),
 )
-tables = sorted(name for name in datasets.tables.checksums() if name.endswith(".csv"))
-add("datasets.tables.read_table", anything, name=st.sampled_from(tables))
+tables = sorted(
+    name for name in datasets.csv_files.checksums() if name.endswith(".csv")
+)
+add("datasets.csv_files.read_table", anything, name=st.sampled_from(tables))
 add("datasets.taxi.load_taxi_trips", anything, source=st.just("surrogate"))
 add("datasets.roads.load_gainesville", finite, core=st.booleans())
 add(

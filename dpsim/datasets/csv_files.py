@@ -1,4 +1,4 @@
-"""Reads the tables in data/ and verifies their checksums."""
+"""Reads the csv files in data/ and verifies their checksums."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def load_sources() -> pd.DataFrame:
     ValueError if sources.csv itself is damaged, or if it or the list of checksums is
     missing.
 
-    >>> from dpsim.datasets import tables
-    >>> set(tables.load_sources()["status"])
+    >>> from dpsim.datasets import csv_files
+    >>> set(csv_files.load_sources()["status"])
     {'intact'}
     """
     sources = read_table("sources.csv")
