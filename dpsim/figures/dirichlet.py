@@ -36,11 +36,9 @@ def beta_densities(
         delta.
     start : mapping, the initial value of each control and of `many`
     many : str
-        The column of costs on the horizontal axis, which also has a control. It is
-        "rows", the number of rows in which neighbours differ, or "others", the number
-        of other records. If curves has this column, the control offers the values in
-        curves and changes the densities. Then costs may contain further values, which
-        make the curve smooth.
+        The column of costs on the horizontal axis, which also has a control. If curves
+        has this column, the control offers the values in curves and changes the
+        densities. Then costs may contain further values, which make the curve smooth.
     every : str, optional
         A control. A thin curve of delta is plotted for each of its values, and a thick
         one for the chosen value.
@@ -91,7 +89,7 @@ def _panel(
     """Return a panel that shows the rows of a table that these controls select."""
     return {
         "data": embedded(table)["data"] | {"name": name},
-        "transform": [{"filter": " && ".join(map(_chosen, controls))}],
+        "transform": [{"filter": _chosen(control)} for control in controls],
         "layer": layers,
         "width": WIDTH // 2 - 70,
         "height": 230,
