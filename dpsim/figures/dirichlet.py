@@ -89,7 +89,7 @@ def _panel(
     """Return a panel that shows the rows of a table that these controls select."""
     return {
         "data": embedded(table)["data"] | {"name": name},
-        "transform": [{"filter": _chosen(control)} for control in controls],
+        "transform": [{"filter": " && ".join(map(_chosen, controls)) or "true"}],
         "layer": layers,
         "width": WIDTH // 2 - 70,
         "height": 230,
