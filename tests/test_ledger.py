@@ -5,6 +5,7 @@ import html
 import io
 import json
 import math
+import os
 import re
 import stat
 from pathlib import Path
@@ -208,9 +209,14 @@ def test_what_was_verified_guards_the_value_and_the_verdict() -> None:
         ("0.50", 0.01),
     ],
 )
-def test_the_unit_of_the_last_printed_digit(text: str, unit: float) -> None:
-    assert rows_of._unit(text) == pytest.approx(unit)
-    assert math.isnan(rows_of._unit("")) and math.isnan(rows_of._unit("falls"))
+def test_the_unit_of_the_last_printed_digit(toy: Path, text: str, unit: float) -> None:
+    edited(toy, "benvenuti2026.fig1.eps_min", "published", text)
+    rows = ledger.published()
+    assert rows.loc["benvenuti2026.fig1.eps_min", "published_unit"] == pytest.approx(
+        unit
+    )
+    no_number = rows[rows["claim"].isin(["statement", "trend"])]
+    assert len(no_number) and no_number["published_unit"].isna().all()
 
 
 MISTAKES = [
@@ -310,8 +316,8 @@ def test_papers_that_cannot_be_read_are_refused_by_name(toy: Path, text: str) ->
     with pytest.raises(
         ValueError,
         match=(
-            r"papers\.csv(: the columns must be id,notebook|, line 2: 2 columns "
-            r"instead)"
+            r"papers\.csv(: the columns must be id,notebook|, row a \(line 2\): 2 "
+            r"columns instead)"
         ),
     ):
         ledger.papers()
@@ -326,8 +332,7 @@ def test_a_mistake_in_the_rows_of_another_paper_does_not_stop_a_run(toy: Path) -
 
 
 def test_the_table_is_read_once(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows_of._read.cache_clear()
-    rows_of._checked.cache_clear()
+    os.utime(toy / "data" / "published.csv", ns=(1, 1))
     opened: list[str] = []
     usual = Path.open
     monkeypatch.setattr(
@@ -383,7 +388,7 @@ def test_no_draw_of_ours_can_turn_a_verdict() -> None:
     """A sampled row lies so far from the edge of its word that no seed carries it
     across: see data/LEDGER.md."""
     table = ledger.judged_claims()
-    alarm = words_of._alarm(len(table))
+    alarm = words_of.most_standard_errors(len(table))
     for id, row in table[table["standard_error"] > 0].iterrows():
         for value in (
             np.linspace(-1, 1, 41) * alarm * row["standard_error"] + row["reproduced"]
@@ -441,9 +446,9 @@ def test_a_correction_is_told_to_be_sent_and_nothing_else_is() -> None:
 @pytest.fixture(autouse=True)
 def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each test begin like a process that has recorded and shown nothing."""
-    monkeypatch.setattr(recording, "_runs", {})
-    monkeypatch.setattr(recording, "_shown", set())
-    recording._usual_parameters.cache_clear()
+    monkeypatch.setattr(recording, "recorded", {})
+    monkeypatch.setattr(recording, "shown", set())
+    recording.usual_parameters.cache_clear()
 
 
 @pytest.mark.parametrize("paper", list(ledger.papers().index))
@@ -819,11 +824,8 @@ def test_the_report_opens_with_the_picture_explains_the_words_once_and_prints_an
         < text.index("## What the words mean")
         < text.index("###")
     )
-    for word, told in [
-        *words_of.VERDICTS.items(),
-        *((kind, ledger.CLAIMS[kind]) for kind in display_of.JUDGED),
-    ]:
-        assert text.count(f"| `{word}` | {' | '.join(told)} |") == 1
+    for word in {*words_of.VERDICTS, *ledger.CLAIMS}:
+        assert text.count(f"\n| `{word}` | ") == 1
     assert (
         text.count("**The authors' answer.** They agree, with thanks.\n\n| where |")
         == 1

@@ -3,12 +3,12 @@ from .checksums import (
     write_checksums as write_checksums,
 )
 from .rows import (
+    CLAIMS as CLAIMS,
     findings as findings,
     papers as papers,
     published as published,
 )
 from .verdicts import (
-    CLAIMS as CLAIMS,
     GROUNDS as GROUNDS,
     SEEDS as SEEDS,
     results as results,
@@ -20,13 +20,13 @@ from .verdicts import (
     parameters as parameters,
 )
 from .display import (
-    LEGEND as LEGEND,
     by_paper as by_paper,
     markdown as markdown,
     site_anchor as site_anchor,
     text as text,
 )
 from .report_page import (
+    LEGEND as LEGEND,
     about_letters as about_letters,
     findings_text as findings_text,
     report_text as report_text,

@@ -13,29 +13,7 @@ import pandas as pd
 from dpsim import paths
 from dpsim.ledger.rows import Found, papers
 from dpsim.ledger.table_formats import LEFT, html_table, markdown_table
-from dpsim.ledger.verdicts import CLAIMS, RULE, VERDICTS, is_seconds
-
-JUDGED = tuple(kind for kind in CLAIMS if kind != "slip")
-"""The kinds of claim that are written after a verdict, as in "agrees: bound"."""
-
-LEGEND = "\n\n".join(
-    [
-        "## What the words mean",
-        markdown_table(
-            ("verdict", "meaning", "example"),
-            [(f"`{word}`", *told) for word, told in VERDICTS.items()],
-            range(3),
-        ),
-        "The kind of claim is written after the verdict, for example `agrees: bound`.",
-        markdown_table(
-            ("kind of claim", "what is compared", "example"),
-            [(f"`{kind}`", *CLAIMS[kind]) for kind in JUDGED],
-            range(3),
-        ),
-        f"{RULE}\n",
-    ]
-)
-"""The meaning of the verdicts and of the kinds of claim, as Markdown."""
+from dpsim.ledger.verdicts import VERDICTS, is_seconds
 
 FAILING = ("contradicted", "differs", "slip")
 """The verdicts on claims that do not hold. The scoreboard gives a reason with each of
@@ -83,7 +61,7 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     """
     found = {}
     for paper, part in _judged(table).groupby("paper", sort=False):
-        counted = part["verdict"].value_counts().reindex(list(VERDICTS), fill_value=0)
+        counted = part["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
         found[paper] = {"verdict": _sentence(part), **counted}
     columns = ["verdict", *VERDICTS]
     return pd.DataFrame.from_dict(found, "index", columns=columns).rename_axis("paper")

@@ -23,18 +23,17 @@ from dpsim.ledger.verdicts import is_seconds, judge
 
 
 @dataclass
-class Run:
-    """The parameters of a paper's notebook, and the numbers, by row, that the notebook
-    has recorded with these parameters."""
+class Recorded:
+    """The numbers, by row, that a paper's notebook has recorded, and its parameters."""
 
     parameters: dict[str, Any]
     values: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-_runs: dict[str, Run] = {}
-"""The runs of notebooks in this process, by paper. Usually there is only one."""
+recorded: dict[str, Recorded] = {}
+"""What notebooks have recorded in this process, by paper."""
 
-_shown: set[str] = set()
+shown: set[str] = set()
 """The papers whose scoreboards are shown in a notebook."""
 
 
@@ -89,8 +88,8 @@ def record(
         held[row] = found
         files.write_json(path, dict(sorted(held.items())))
     if is_claim:
-        _run(owner).values[row] = found
-    if owner in _shown:
+        _recorded(owner).values[row] = found
+    if owner in shown:
         from IPython.display import update_display
 
         _show(owner, update_display)
@@ -126,7 +125,7 @@ class Scoreboard:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        _shown.add(self.paper)
+        shown.add(self.paper)
         _show(self.paper, display)
 
 
@@ -167,24 +166,24 @@ def scoreboard(paper: str) -> Scoreboard:
 
 def _bundle(paper: str) -> dict[str, str]:
     """Return a paper's scoreboard as HTML and as text."""
-    run = _run(paper)
+    run = _recorded(paper)
     rows = published(paper)
     usual = pd.DataFrame({"value": rows["expected"], "standard_error": math.nan})
     mine = pd.DataFrame.from_dict(run.values, "index", float, usual.columns)
     known = mine.combine_first(usual).reindex(rows.index)
-    recorded = rows.index.isin(mine.index)
+    recorded_here = rows.index.isin(mine.index)
     table = judge(rows, known, default=False)
-    table = table.assign(recorded=recorded, template=rows["sentence"])
-    verified = judge(rows[recorded], mine)["ok"]
+    table = table.assign(recorded=recorded_here, template=rows["sentence"])
+    verified = judge(rows[recorded_here], mine)["ok"]
     text = board(table, _about(paper, run, missed=int((~verified).sum())))
     return {"text/html": text, "text/plain": plain_table(text)}
 
 
-def _about(paper: str, run: Run, missed: int) -> str:
+def _about(paper: str, run: Recorded, missed: int) -> str:
     """Return a sentence about the run if a parameter does not have its usual value, or
     if some numbers (`missed` of them) differ from the verified ones; otherwise return
     ""."""
-    usual = _usual_parameters(papers().loc[paper, "notebook"])
+    usual = usual_parameters(papers().loc[paper, "notebook"])
     changed = [
         f"{name} = {json.dumps(value)}"
         for name, value in run.parameters.items()
@@ -201,13 +200,12 @@ def _about(paper: str, run: Run, missed: int) -> str:
     return ""
 
 
-def _run(paper: str) -> Run:
-    """Return the run of a paper's notebook or, if a parameter has changed, a new run
-    without numbers."""
+def _recorded(paper: str) -> Recorded:
+    """Return what a paper's notebook has recorded with its current parameters."""
     parameters = _parameters(papers().loc[paper, "notebook"])
-    if paper not in _runs or _runs[paper].parameters != parameters:
-        _runs[paper] = Run(parameters)
-    return _runs[paper]
+    if paper not in recorded or recorded[paper].parameters != parameters:
+        recorded[paper] = Recorded(parameters)
+    return recorded[paper]
 
 
 def _parameters(notebook: str) -> dict[str, Any]:
@@ -217,13 +215,13 @@ def _parameters(notebook: str) -> dict[str, Any]:
     if shell is None:
         return {}
     held = shell.user_ns
-    present = {name: held[name] for name in _usual_parameters(notebook) if name in held}
+    present = {name: held[name] for name in usual_parameters(notebook) if name in held}
     # a copy, because a cell may change a list in place
     return dict(json.loads(json.dumps(present, default=str)))
 
 
 @functools.cache
-def _usual_parameters(notebook: str) -> dict[str, Any]:
+def usual_parameters(notebook: str) -> dict[str, Any]:
     """Return the default parameters in a notebook's file, except `output`.
 
     The file is read only once, because JupyterLab may later save the file with

@@ -1,38 +1,21 @@
-"""The text of figures/REPORT.md."""
+"""The text of figures/REPORT.md. Its fixed sentences are in report.md, beside this
+file."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpsim.ledger.display import LEGEND, markdown
+from dpsim.ledger.display import markdown
 from dpsim.ledger.rows import Found
 from dpsim.ledger.table_formats import markdown_table
-from dpsim.ledger.verdicts import GROUNDS
 
-OPENING = """\
-# What the papers report, and what we find
-
-![A dot for each claim of the papers: our number divided by the number that the paper \
-reports, or by the limit that it states.](00_overview/fig3_numbers.png)
-
-*All claims at once.* Each dot is our number divided by the number that the paper \
-reports, or by the limit that it states. The contradicted claims and the slips \
-are labelled.
-
-[What we claim ourselves](#what-we-claim-ourselves) is judged below in the same way.
-"""
-
-RULES = "[data/LEDGER.md](../data/LEDGER.md) says how a claim is judged.\n"
-"""A line for readers who doubt a verdict or want to add a claim."""
-
-OURS = """\
-## What we claim ourselves
-
-Each sentence in which we give advice or compare mechanisms has a row here, and a link
-from the sentence leads to the row. What the sentence rests on follows from the row:
-"""
+TEMPLATE = Path(__file__).with_name("report.md").read_text(encoding="utf-8")
+_, _LEGEND, _, _OURS = TEMPLATE.split("\n## ")
+LEGEND = f"## {_LEGEND}"
+"""The meaning of the verdicts and of the kinds of claim, as Markdown."""
 
 
 def report_text(claims: pd.DataFrame, ours: pd.DataFrame) -> str:
@@ -52,10 +35,10 @@ def report_text(claims: pd.DataFrame, ours: pd.DataFrame) -> str:
     >>> "## What we claim ourselves" in page
     True
     """
-    told = markdown(claims, "../notebooks")
-    asked = f"{about_letters(claims)}\n"
-    return "\n".join(
-        [OPENING, LEGEND, RULES, "## The claims\n", asked, told, findings_text(ours)]
+    return TEMPLATE.format(
+        letters=about_letters(claims),
+        claims=markdown(claims, "../notebooks"),
+        **_finding_tables(ours),
     )
 
 
@@ -101,27 +84,20 @@ def findings_text(ours: pd.DataFrame) -> str:
     >>> "### Advice" in ledger.findings_text(ledger.judged_findings())
     True
     """
-    grounds = markdown_table(
-        ("ground", "meaning"),
-        [(f"`{word}`", meaning) for word, meaning in GROUNDS.values()],
-        range(2),
-    )
+    return f"## {_OURS}".format(**_finding_tables(ours))
+
+
+def _finding_tables(ours: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of the findings that stand and of those that were withdrawn."""
     withdrawn = ours["basis"] == "withdrawn"
     stands = [_finding(row) for row in ours[~withdrawn].itertuples()]
     fell = [_withdrawn(row) for row in ours[withdrawn].itertuples()]
     columns = ("we say", "ground", "tried on", "number that decides", "reason")
-    return (
-        "\n\n".join(
-            [
-                OURS.rstrip("\n"),
-                grounds,
-                markdown_table(columns, stands, range(5)),
-                "### Advice that was withdrawn",
-                markdown_table(("we said", "where", "counterexample"), fell, range(3)),
-            ]
-        )
-        + "\n"
-    )
+    gone = ("we said", "where", "counterexample")
+    return {
+        "stands": markdown_table(columns, stands, range(5)),
+        "withdrawn": markdown_table(gone, fell, range(3)),
+    }
 
 
 def _finding(row: Any) -> list[str]:

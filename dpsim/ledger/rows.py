@@ -7,19 +7,29 @@ import csv
 import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpsim import paths
 
-PAPER = ("id", "notebook", "reference", "address", "answer")
-"""The columns of data/papers.csv."""
-
 NUMBER, TEXT = "a number", "a text"
+
+PAPER = {
+    "id": [TEXT],
+    "notebook": [TEXT],
+    "reference": [TEXT],
+    "address": ["", TEXT],
+    "answer": ["", TEXT],
+}
+"""The columns of data/papers.csv, each with its allowed values ("" for an empty
+field)."""
+
+CLAIMS = ["value", "bound", "trend", "statement", "slip"]
+"""The kinds of claim, which report.md explains."""
 
 COLUMNS = {
     "id": [TEXT],
@@ -29,7 +39,7 @@ COLUMNS = {
     "quote": [TEXT],
     "published": ["", NUMBER, "falls", "rises"],
     "unit": ["", TEXT],
-    "claim": ["value", "bound", "trend", "statement", "slip"],
+    "claim": CLAIMS,
     "inputs": ["any", "paper", "example", "chosen", "lost", "none"],
     "relation": ["", "at most", "at least", "equal to"],
     "limit": ["", NUMBER],
@@ -40,11 +50,7 @@ COLUMNS = {
     "sentence": [TEXT],
     "sent": ["", "no", "yes"],
 }
-"""The columns of data/published.csv, each with its allowed values ("" for an empty
-field).
-
-data/LEDGER.md explains the columns.
-"""
+"""The columns of data/published.csv, as PAPER; data/LEDGER.md explains them."""
 
 NEEDS = {
     "value": {"published": [NUMBER]},
@@ -59,33 +65,6 @@ NEEDS = {
 }
 """The values that each kind of claim allows in some columns, instead of those in
 COLUMNS."""
-
-
-def papers() -> pd.DataFrame:
-    """Return data/papers.csv, indexed by id and in the order of the report.
-
-    Returns
-    -------
-    DataFrame
-        `notebook` is the notebook that checks the paper's claims, `reference` gives the
-        paper's authors, year and subject, `address` is the paper's address in
-        CITATION.cff, and `answer` is the authors' answer, or "" if there is none.
-
-    Examples
-    --------
-    >>> from dpsim import ledger
-    >>> set(ledger.papers().index) == set(ledger.published()["paper"])
-    True
-    """
-    path = paths.data() / "papers.csv"
-    lines = _lines(path, PAPER)
-    for line, fields in lines:
-        if len(fields) != len(PAPER):
-            raise ValueError(
-                f"{path}, line {line}: {len(fields)} columns instead of {len(PAPER)}"
-            )
-    rows = [fields for _, fields in lines]
-    return pd.DataFrame(rows, columns=list(PAPER), dtype=str).set_index("id")
 
 
 Row = dict[str, str]
@@ -201,22 +180,48 @@ FINDING_RULES: list[Rule] = [
 """What must hold between the columns of data/findings.csv."""
 
 
-class Table(NamedTuple):
-    """A table of rows that are judged, and what its rows must keep.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in data/, and what its rows must keep.
 
-    `kind` is the column whose value decides which `needs` a row has. The second column
-    says to which paper or notebook a row belongs.
+    The second column says to which paper or notebook a row belongs. `kind` is the
+    column whose value decides which `needs` a row has.
     """
 
     file: str
     columns: Mapping[str, list[str]]
-    kind: str
-    needs: Mapping[str, dict[str, list[str]]]
-    rules: list[Rule]
+    rules: list[Rule] = field(default_factory=list)
+    kind: str = "id"
+    needs: Mapping[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return paths.data() / self.file
 
 
-PUBLISHED = Table("published.csv", COLUMNS, "claim", NEEDS, RULES)
-OURS = Table("findings.csv", FINDINGS, "basis", FINDING_NEEDS, FINDING_RULES)
+PAPERS = Table("papers.csv", PAPER)
+PUBLISHED = Table("published.csv", COLUMNS, RULES, "claim", NEEDS)
+OURS = Table("findings.csv", FINDINGS, FINDING_RULES, "basis", FINDING_NEEDS)
+
+
+def papers() -> pd.DataFrame:
+    """Return data/papers.csv, indexed by id and in the order of the report.
+
+    Returns
+    -------
+    DataFrame
+        `notebook` is the notebook that checks the paper's claims, `reference` gives the
+        paper's authors, year and subject, `address` is the paper's address in
+        CITATION.cff, and `answer` is the authors' answer, or "" if there is none.
+
+    Examples
+    --------
+    >>> from dpsim import ledger
+    >>> set(ledger.papers().index) == set(ledger.published()["paper"])
+    True
+    """
+    return _rows(PAPERS)
 
 
 def published(paper: str = "") -> pd.DataFrame:
@@ -246,7 +251,7 @@ def published(paper: str = "") -> pd.DataFrame:
     >>> bool(ledger.published().index.is_unique)
     True
     """
-    return _rows("published.csv", paper, tuple(papers().index))
+    return _rows(PUBLISHED, paper)
 
 
 def findings(notebook: str = "") -> pd.DataFrame:
@@ -270,72 +275,65 @@ def findings(notebook: str = "") -> pd.DataFrame:
     >>> set(ledger.findings()["basis"]) <= {"proof", "family", "stand-in", "withdrawn"}
     True
     """
-    return _rows("findings.csv", notebook)
-
-
-def _rows(file: str, owner: str, owners: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return the rows of one paper or notebook, or all rows, of a table in data/."""
-    path = paths.data() / file
-    return _checked(path, _stamp(path), owner, owners).copy()
-
-
-@functools.lru_cache(maxsize=32)
-def _checked(
-    path: Path, stamp: tuple[int, ...], owner: str, owners: tuple[str, ...]
-) -> pd.DataFrame:
-    """Return the rows of one paper or notebook, or all rows, after checking them."""
-    table = PUBLISHED if path.name == PUBLISHED.file else OURS
-    rows: dict[str, Row] = {}
-    for line, fields in _lines(path, table.columns):
-        if owner and fields[1:2] != [owner]:
-            continue
-        where = f"{path}, row {fields[0]} (line {line})"
-        if len(fields) != len(table.columns):
-            raise ValueError(
-                f"{where}: {len(fields)} columns instead of {len(table.columns)}; "
-                "a text that holds a comma stands between double quotes"
-            )
-        row = dict(zip(table.columns, fields))
-        for column, mistake in _mistakes(row, table, owners):
-            raise ValueError(f"{where}, column {column}: {mistake}")
-        if row["id"] in rows:
-            raise ValueError(f"{where}, column id: is the id of a row above")
-        rows[row["id"]] = row
-    found = pd.DataFrame(rows.values(), columns=list(table.columns), dtype=object)
-    found = found.set_index("id")
-    if table is PUBLISHED:
-        found["printed"] = found["published"]
-    for column, allowed in table.columns.items():
-        if NUMBER in allowed:
-            found[f"{column}_unit"] = [_unit(text) for text in found[column]]
-            found[column] = [_number(text) for text in found[column]]
-    return found
+    return _rows(OURS, notebook)
 
 
 def how_many() -> int:
     """Return the total number of rows in data/published.csv."""
-    return len(_lines(paths.data() / "published.csv", COLUMNS))
+    return len(_lines(PUBLISHED.path, _stamp(PUBLISHED.path))) - 1
 
 
-def _lines(path: Path, columns: Collection[str]) -> list[tuple[int, list[str]]]:
-    """Return the rows of a table, each with its line number in the file. The table must
-    have exactly these columns."""
-    (_, head), *lines = _read(path, _stamp(path)) or [(0, [])]
-    if head != list(columns):
+def _rows(table: Table, owner: str = "") -> pd.DataFrame:
+    """Return the rows of one paper or notebook, or all rows, of a table in data/."""
+    return _checked(table, table.path, _stamp(table.path), owner).copy()
+
+
+@functools.lru_cache(maxsize=32)
+def _checked(
+    table: Table, path: Path, stamp: tuple[int, ...], owner: str
+) -> pd.DataFrame:
+    """Return the rows of one paper or notebook, or all rows, after checking them."""
+    columns = list(table.columns)
+    (_, head), *lines = _lines(path, stamp) or [(0, [])]
+    if head != columns:
         raise ValueError(
             f"{path}: the columns must be {','.join(columns)}, got {','.join(head)}"
         )
-    return lines
+    rows: dict[str, Row] = {}
+    for line, fields in lines:
+        if owner and fields[1:2] != [owner]:
+            continue
+        where = f"{path}, row {fields[0]} (line {line})"
+        if len(fields) != len(columns):
+            raise ValueError(
+                f"{where}: {len(fields)} columns instead of {len(columns)}; "
+                "a text that holds a comma stands between double quotes"
+            )
+        row = dict(zip(columns, fields))
+        for column, mistake in _mistakes(row, table):
+            raise ValueError(f"{where}, column {column}: {mistake}")
+        if row["id"] in rows:
+            raise ValueError(f"{where}, column id: is the id of a row above")
+        rows[row["id"]] = row
+    checked = pd.DataFrame(rows.values(), columns=columns, dtype=object)
+    checked = checked.set_index("id")
+    if table is PUBLISHED:
+        checked["printed"] = checked["published"]
+    for column, allowed in table.columns.items():
+        if NUMBER in allowed:
+            checked[f"{column}_unit"] = [_unit(text) for text in checked[column]]
+            checked[column] = [_number(text) for text in checked[column]]
+    return checked
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
     """Return numbers that change whenever the file is written."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
+def _lines(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
     """Return the fields of each line of a csv file, with the line's number. A file is
     read again only if its stamp has changed."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -346,19 +344,13 @@ def _read(path: Path, stamp: tuple[int, ...]) -> list[tuple[int, list[str]]]:
             raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
 
 
-def _mistakes(
-    row: Row, table: Table, owners: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the columns in which a row has a wrong value, each with a message.
-
-    `owners` contains the allowed values of the second column, or nothing if any text is
-    allowed.
-    """
+def _mistakes(row: Row, table: Table) -> Iterator[tuple[str, str]]:
+    """Yield the columns in which a row has a wrong value, each with a message."""
     kind = row[table.kind]
     needs = table.needs.get(kind, {})
     columns = {**table.columns, **needs}
-    if owners:
-        columns[list(row)[1]] = list(owners)
+    if table is PUBLISHED:
+        columns["paper"] = list(papers().index)
     for column, allowed in columns.items():
         if not _is_allowed(row[column], allowed):
             choices = " or ".join(filter(None, allowed)) or "empty"

@@ -16,101 +16,16 @@ import pandas as pd
 from dpsim import paths
 from dpsim.ledger.rows import Found, findings, how_many, papers, published
 
-VERDICTS = {
-    "agrees": (
-        "Our result confirms the claim.",
-        "The paper reports a divergence of 0.103. We compute 0.1027, which rounds to "
-        "it.",
-    ),
-    "differs": (
-        "From the inputs that the paper states we compute another result, but nothing "
-        "rules out the result of the paper.",
-        "The paper reports a mean error of 0.17 and states all inputs. From these "
-        "inputs we compute 0.21.",
-    ),
-    "contradicted": (
-        "A proof, a counterexample or another sentence of the paper rules out the "
-        "claim.",
-        "The paper reports that the expected error falls by 56 %. A theorem allows a "
-        "fall of at most 50 %.",
-    ),
-    "slip": (
-        "A formula or a line is wrong as it stands, and a small correction repairs it "
-        "without changing a theorem.",
-        "A sum of probabilities begins at 1 in the paper. It equals 1 only if it "
-        "begins at 0.",
-    ),
-    "not tested": (
-        "The answer depends on data that the paper does not publish, on an input that "
-        "it does not state, or on a formula that may be incomplete in our copy of the "
-        "paper.",
-        "The paper reports an error for 40 zones of a city, but it does not say which "
-        "zones were merged.",
-    ),
-}
-"""The five verdicts, each with its meaning and an example."""
-
-CLAIMS = {
-    "value": (
-        "The paper reports a number, and our number should equal it after rounding.",
-        "The smallest ε is 2.26.",
-    ),
-    "bound": (
-        "The paper reports an upper or a lower limit. Our number should not exceed an "
-        "upper limit or fall below a lower one, but it may be far away from the limit. "
-        "A reported pair of ε and δ is two upper limits.",
-        "The δ of the release is at most 0.019. (The true δ may be much smaller.)",
-    ),
-    "trend": (
-        "The paper says that something rises or falls, and our number should do the "
-        "same from one end of the range to the other.",
-        "The error falls as ε grows.",
-    ),
-    "statement": (
-        "The paper states a theorem, or something else without a number of its own. If "
-        "it is true, it limits some number, and we compute this number.",
-        "A theorem says that a distance is at most its bound, so the distance divided "
-        "by the bound is at most 1.",
-    ),
-    "slip": (
-        "A formula or a line may be wrong as it stands. We compute the number that it "
-        "gives and the number that it should give.",
-        "Line 7 of an algorithm should give probabilities whose sum is 1.",
-    ),
-}
-"""The kinds of claim, each with an explanation and an example."""
-
-RULE = (
-    "Each claim is read in the way most favourable to the paper. *On an example* means "
-    "that a general claim was tried on stand-in data or in finitely many cases. That "
-    "it held there proves nothing about other cases. If a number was obtained by "
-    "sampling, it may differ by up to three standard errors."
-)
-"""What REPORT.md says about all verdicts; data/LEDGER.md contains the full rule."""
+VERDICTS = ("agrees", "differs", "contradicted", "slip", "not tested")
+"""The five verdicts, which report.md explains."""
 
 GROUNDS = {
-    "proof": (
-        "proved",
-        "A proof covers every input that the sentence speaks of, or a search covers "
-        "all cases.",
-    ),
-    "family": (
-        "held in all inputs tried",
-        "The sentence was tried on at least 20 inputs, which were fixed before the "
-        "first result. The worst of them keeps the limit. Other inputs may have "
-        "another outcome.",
-    ),
-    "stand-in": (
-        "on our stand-in only",
-        "The sentence speaks of one input, which we chose or made up. The reason names "
-        "an input on which it fails, or says why no others can be tried.",
-    ),
-    "withdrawn": (
-        "withdrawn",
-        "The sentence stood here once. The reason gives the counterexample.",
-    ),
+    "proof": "proved",
+    "family": "held in all inputs tried",
+    "stand-in": "on our stand-in only",
+    "withdrawn": "withdrawn",
 }
-"""What a finding of ours may rest on, each with its word and the word's meaning."""
+"""The word for each basis of a finding of ours; report.md explains the words."""
 
 FEWEST = 20
 """The smallest number of inputs on which a finding must be tried."""
@@ -124,7 +39,7 @@ sampled number miss its verified value."""
 
 
 def verdict(row: Any, value: float, error: float = 0.0) -> str:
-    """Return the verdict on a claim: a key of VERDICTS, or "not judged".
+    """Return the verdict on a claim: one of VERDICTS, or "not judged".
 
     Parameters
     ----------
@@ -227,7 +142,7 @@ def judge(
         and `shown` then say so. For measured times, `ok` is always True.
     """
     table = rows.join(values.rename(columns={"value": "reproduced"}))
-    alarm = _alarm(how_many())
+    alarm = most_standard_errors(how_many())
     table["sentence"] = [
         row.sentence.format(found=Found(row.reproduced), limit=Found(row.limit))
         for row in table.itertuples()
@@ -294,7 +209,7 @@ def _ground(row: Any, default: bool) -> tuple[str, bool]:
             return f"MISSES EXPECTED {row.expected:g}", False
     if row.basis == "family" and row.tried < FEWEST:
         return f"TRIED ON {row.tried:g} INPUTS ONLY", False
-    return GROUNDS[row.basis][0], True
+    return GROUNDS[row.basis], True
 
 
 def _with_kind(row: Any) -> str:
@@ -455,7 +370,7 @@ def _known_results(folder: Path) -> pd.DataFrame:
     return found
 
 
-def _alarm(rows: int) -> float:
+def most_standard_errors(rows: int) -> float:
     """Return how many standard errors a sampled number may differ from the verified
     one, with a Bonferroni correction for all rows and seeds."""
     return NormalDist().inv_cdf(1 - FALSE_ALARM / (2 * SEEDS * rows))

@@ -164,7 +164,7 @@ def test_each_row_stands_where_it_says(row: Any) -> None:
     for place in row.places.split("; "):
         text = place_text(row.notebook, place)
         written = re.escape(row.sentence.rstrip("."))
-        ground = re.escape(ledger.GROUNDS[row.basis][0])
+        ground = re.escape(ledger.GROUNDS[row.basis])
         assert re.search(rf"{written} ⟦{ground}\|{re.escape(row.Index)}⟧", text), (
             f"{place} must say {row.sentence!r} with a link to {row.Index}"
         )

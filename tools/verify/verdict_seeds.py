@@ -232,7 +232,7 @@ def broken(notebook: str, runs: Mapping[str, Path]) -> pd.DataFrame:
         recorded = rows[rows.index.isin(found.index)]
         judged = ledger.judge_findings(recorded, found, default=False)
         bad = judged[~judged["ok"]].rename(columns={"ground": "verdict"})
-        grounds = [ledger.GROUNDS[basis][0] for basis in bad["basis"]]
+        grounds = [ledger.GROUNDS[basis] for basis in bad["basis"]]
         parts.append(bad.assign(run=name, committed=grounds))
     return pd.concat(parts)[["run", "committed", "verdict", "reproduced"]]
 
