@@ -219,16 +219,15 @@ def run(
     )
     if jobs is not None:
         checks.integer("jobs", jobs, 1, runner.runs.MOST_JOBS)
-    runs = (
-        _planned_sweep(names[0], grid, parameter)
-        if grid
-        else runner.plan_runs(names, parameter, output)
-    )
+    if grid:
+        runs = _planned_sweep(names[0], grid, parameter)
+    else:
+        runs = runner.plan_runs(names, parameter, output)
     if not runs:
         raise ValueError(f"there are no notebooks in {paths.notebooks()}")
+    tell = Progress(len(runs), _is_live()).hear
     # SIGTERM stops the runs as Ctrl-C does
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    tell = Progress(len(runs)).hear
     try:
         if dask:
             runner.run_on_cluster(runs, dask, tell)
@@ -237,20 +236,27 @@ def run(
     except KeyboardInterrupt:
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, signal.SIG_IGN)  # the rest takes no time
-        for one in runs:
-            if one.status not in ("done", "unchanged", "failed"):
-                one.status = "interrupted"
-                one.message = ""
-                tell(one)
-    counts = Counter(one.status for one in runs)
-    lines = _outcomes(runs)
-    if grid:
-        found = [f"{count} {status}" for status, count in sorted(counts.items())]
-        table = os.path.relpath(runner.gather(runs))
-        lines = [", ".join(found), f"results: {table}"]
-    if counts["interrupted"]:
+        _interrupt(runs, tell)
+    statuses = Counter(one.status for one in runs)
+    lines = _sweep_outcome(runs, statuses) if grid else _outcomes(runs)
+    if statuses["interrupted"]:
         return [*lines, "interrupted: run the same command again to continue"], 130
-    return lines, 1 if counts["failed"] else 0
+    return lines, int(statuses["failed"] > 0)
+
+
+def _interrupt(runs: list[runner.Run], tell: Callable[[runner.Run], object]) -> None:
+    """Mark the runs that have not ended as interrupted."""
+    for one in runs:
+        if one.status not in ("done", "unchanged", "failed"):
+            one.status = "interrupted"
+            one.message = ""
+            tell(one)
+
+
+def _sweep_outcome(runs: list[runner.Run], statuses: Counter[str]) -> list[str]:
+    """Return how many points of a sweep have each status, and where its table is."""
+    counted = [f"{number} {status}" for status, number in sorted(statuses.items())]
+    return [", ".join(counted), f"results: {os.path.relpath(runner.gather(runs))}"]
 
 
 def _planned_sweep(
@@ -306,39 +312,41 @@ def report(results: Path | None) -> Output:
     """
     from dpsim import ledger  # imported here because a run does not need pandas
 
-    table = ledger.judged_claims(results)
+    claims = ledger.judged_claims(results)
     ours = ledger.judged_findings(results)
     width = shutil.get_terminal_size((120, 24)).columns
-    judged = int((table["inputs"] != "none").sum())
-    bad = [*table.index[~table["ok"]], *ours.index[~ours["ok"]]]
-    lines = [ledger.text(table, width)] if len(table) else []
+    judged = int((claims["inputs"] != "none").sum())
+    bad = [
+        *claims["shown"][~claims["ok"]].items(),
+        *ours["ground"][~ours["ok"]].items(),
+    ]
+    lines = [ledger.text(claims, width)] if len(claims) else []
     lines.append(
-        f"\n{len(table)} rows ({judged} claims, which are judged, and "
-        f"{len(table) - judged} numbers that are only shown) and {len(ours)} findings "
+        f"\n{len(claims)} rows ({judged} claims, which are judged, and "
+        f"{len(claims) - judged} numbers that are only shown) and {len(ours)} findings "
         f"of our own, {len(bad)} not in order"
     )
-    verdicts = {**table["shown"], **ours["ground"]}
-    lines += [f"{id}: {verdicts[id]}" for id in bad]
-    damaged = ledger.damage()
-    lines += damaged
-    if results is not None:
-        used = ledger.parameters(results)
-        if used:
-            told = [f"{name} = {json.dumps(value)}" for name, value in used.items()]
-            lines.append(f"run with {', '.join(told)}; all other parameters as usual")
-        elif used is not None:
-            lines.append("run with default parameters")
-        return lines, int(len(bad) + len(damaged) > 0)
-    missing = _missing_pictures()
-    lines += [
-        f"{os.path.relpath(path)} is missing: `dpsim run {path.parent.name}` makes it"
-        for path in missing
-    ]
-    text = ledger.report_text(table, ours)
-    path = paths.figures() / "REPORT.md"
-    files.write_text(path, text)
-    lines.append(f"the whole report, with all reasons: {os.path.relpath(path)}")
-    return lines, int(len(bad) + len(damaged) + len(missing) > 0)
+    faults = [f"{id}: {verdict}" for id, verdict in bad] + ledger.damage()
+    if results is None:
+        faults += _missing_pictures()
+        path = paths.figures() / "REPORT.md"
+        files.write_text(path, ledger.report_text(claims, ours))
+        end = [f"the whole report, with all reasons: {os.path.relpath(path)}"]
+    else:
+        end = _about_parameters(ledger.parameters(results))
+    return [*lines, *faults, *end], int(bool(faults))
+
+
+def _about_parameters(changed: dict[str, Any] | None) -> list[str]:
+    """Return a line on the parameters of a run, or none if they are not known."""
+    if changed is None:
+        return []
+    if not changed:
+        return ["run with default parameters"]
+    listed = ", ".join(
+        f"{name} = {json.dumps(value)}" for name, value in changed.items()
+    )
+    return [f"run with {listed}; all other parameters as usual"]
 
 
 SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
@@ -346,16 +354,20 @@ SAVED = r'figures\.save(?:_moving)?\([^"]*"(\w+)"'
 name."""
 
 
-def _missing_pictures() -> list[Path]:
-    """Return the pictures that notebooks save but that are missing from figures/."""
+def _missing_pictures() -> list[str]:
+    """Return a line for each picture that a notebook saves but that is missing from
+    figures/."""
     missing = []
     for name in paths.notebook_names():
-        for cell in notebook.load(name).cells:
-            if cell["cell_type"] == "code":
-                for stem in re.findall(SAVED, cell["source"]):
-                    path = paths.figures() / name / f"{stem}.png"
-                    if not path.is_file():
-                        missing.append(path)
+        code = [
+            c["source"] for c in notebook.load(name).cells if c["cell_type"] == "code"
+        ]
+        for stem in re.findall(SAVED, "\n".join(code)):
+            path = paths.figures() / name / f"{stem}.png"
+            if not path.is_file():
+                missing.append(
+                    f"{os.path.relpath(path)} is missing: `dpsim run {name}` makes it"
+                )
     return missing
 
 
@@ -419,11 +431,11 @@ class Progress:
     """Shows the progress of runs. On a terminal, one line is overwritten; elsewhere, a
     new line is printed whenever a run waits or ends."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, live: bool) -> None:
         self.running: dict[Path, str] = {}
         self.ended = 0
         self.total = total
-        self.live = _is_live()
+        self.live = live
 
     def hear(self, run: runner.Run) -> None:
         """Show which cell a run has reached, that it is waiting, or how it ended."""

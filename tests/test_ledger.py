@@ -488,8 +488,8 @@ def test_a_notebook_that_is_not_trusted_keeps_the_alignment(paper: str) -> None:
     assert "<style" not in text and " id=" not in text
     cells = STYLED.findall(text)
     assert {name for name, _ in cells} == {"th", "td", "caption"}
-    assert {inside.strip() for _, inside in cells} == {f'style="{tables_of.LEFT}"'}
-    assert "text-align: left" in tables_of.LEFT
+    assert {inside.strip() for _, inside in cells} == {f'style="{tables_of.STYLE}"'}
+    assert "text-align: left" in tables_of.STYLE
 
 
 def test_rows_that_share_a_sentence_share_a_line() -> None:

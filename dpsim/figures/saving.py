@@ -19,7 +19,7 @@ from PIL import Image
 
 from dpsim import checks, files
 from dpsim.figures.house_style import OURS, SMALL
-from dpsim.ledger.table_formats import LEFT, Table, html_table
+from dpsim.ledger.table_formats import Table, html_table
 
 THUMBNAIL = "thumbnail"
 """The name of the picture that a notebook's opening shows."""
@@ -124,9 +124,8 @@ def show_table(table: pd.DataFrame) -> Table:
     63 | 0.01
     45 | 0.2
     """
-    columns = dict.fromkeys(map(str, table), LEFT)
     rows = [[html.escape(str(value)) for value in row] for row in table.to_numpy()]
-    return Table(html_table(columns, rows))
+    return Table(html_table([*map(str, table)], rows))
 
 
 def save_numbers(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsim import paths
 from dpsim.ledger.rows import Found, papers
-from dpsim.ledger.table_formats import LEFT, html_table, markdown_table
+from dpsim.ledger.table_formats import html_table, markdown_table
 from dpsim.ledger.verdicts import VERDICTS, is_seconds
 
 FAILING = ("contradicted", "differs", "slip")
@@ -255,7 +255,7 @@ def board(table: pd.DataFrame, about: str) -> str:
         "The reasons for all verdicts, and what the words mean, are in <a "
         f'href="{REPORT}">the report</a>.'
     )
-    columns = dict.fromkeys(("where", "the paper says", "we find", "verdict"), LEFT)
+    columns = ("where", "the paper says", "we find", "verdict")
     return html_table(columns, lines, " ".join(said))
 
 

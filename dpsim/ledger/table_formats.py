@@ -4,50 +4,43 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-LEFT = "text-align: left; vertical-align: top"
-"""The style of a cell that contains text.
+STYLE = "text-align: left; vertical-align: top"
+"""The style of a cell.
 
 Every cell contains its own style, because JupyterLab removes style sheets and ids from
 the outputs of untrusted notebooks, and in a fresh clone every notebook is untrusted.
 """
 
-RIGHT = "text-align: right; vertical-align: top"
-"""The style of a cell that contains a number."""
-
 
 def html_table(
-    columns: Mapping[str, str], rows: Iterable[Sequence[str]], caption: str = ""
+    columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
 ) -> str:
     """Return a table as HTML.
 
     Parameters
     ----------
-    columns : mapping
-        The style of each column, LEFT or RIGHT, by the column's name.
+    columns : sequence of str
+        The names of the columns.
     rows : iterable of sequences of str
         The cells of each row, as HTML.
     caption : str
         The caption, as HTML; "" for none.
     """
-    styles = list(columns.values())
-    head = "".join(
-        f'<th style="{style}">{html.escape(name, quote=False)}</th>'
-        for name, style in columns.items()
-    )
+    head = _cells("th", [html.escape(name, quote=False) for name in columns])
     lines = ['<table class="dataframe">']
     if caption:
-        lines.append(f'<caption style="{LEFT}">{caption}</caption>')
-    lines.append(f"<thead><tr>{head}</tr></thead>")
-    lines.append("<tbody>")
-    for row in rows:
-        cells = zip(styles, row, strict=True)
-        inner = "".join(f'<td style="{style}">{cell}</td>' for style, cell in cells)
-        lines.append(f"<tr>{inner}</tr>")
-    lines.append("</tbody>")
-    lines.append("</table>")
-    return "\n".join(lines)
+        lines.append(f'<caption style="{STYLE}">{caption}</caption>')
+    lines += [f"<thead>{head}</thead>", "<tbody>"]
+    lines += [_cells("td", row) for row in rows]
+    return "\n".join([*lines, "</tbody>", "</table>"])
+
+
+def _cells(tag: str, row: Sequence[str]) -> str:
+    """Return a row of a table as HTML."""
+    cells = "".join(f'<{tag} style="{STYLE}">{cell}</{tag}>' for cell in row)
+    return f"<tr>{cells}</tr>"
 
 
 def plain_table(table: str) -> str:

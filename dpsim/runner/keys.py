@@ -89,26 +89,7 @@ def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Sta
     stamps show whether a file was changed and then restored. The tables of LEDGER have
     no stamps, because the rows of another paper may change during a run.
     """
-    name = notebook.name
-    package = Path(__file__).parents[1]
-    sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
-    read = {f for f in sources if f.relative_to(package).parts[0] not in APART}
-    if any("dpsim_release" in cell["source"] for cell in notebook.cells):
-        read |= _release()
-    read |= {paths.data(), *paths.data().rglob("*"), *paths.notebooks().glob("*.py")}
-    read -= {paths.data() / file for file in (*LEDGER, *UNREAD)}
-    if paths.stage(name):
-        for f in paths.figures().glob("[!.]*/*"):
-            earlier = paths.stage(f.parent.name) < paths.stage(name)
-            # measured times differ in every run
-            if earlier and not f.name.startswith("timings"):
-                read.add(f)
-    for value in values.values():
-        if not isinstance(value, str):
-            continue
-        read |= set((paths.build() / "data").glob("*.csv"))  # one is "official"
-        if os.path.isabs(value) and os.path.exists(value):
-            read |= {Path(value), *Path(value).rglob("*")}
+    read = _sources(notebook) | _data(notebook.name) | _named(notebook, values)
     root = paths.root()
     stats = {os.path.relpath(f, root): f.stat() for f in read}
     stamps = {f: (s.st_ino, s.st_mtime_ns, s.st_ctime_ns) for f, s in stats.items()}
@@ -122,12 +103,48 @@ def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Sta
         "files": {
             os.path.relpath(f, root): files.sha256(f) for f in read if f.is_file()
         },
-        "ledger": _rows(name),
+        "ledger": _rows(notebook.name),
         "versions": versions(),
         "python": sys.version,
     }
     text = json.dumps(whole, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest(), stamps
+
+
+def _sources(notebook: Notebook) -> set[Path]:
+    """Return the sources of dpsim and, if a cell names it, of dpsim_release."""
+    package = Path(__file__).parents[1]
+    sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
+    read = {f for f in sources if f.relative_to(package).parts[0] not in APART}
+    if any("dpsim_release" in cell["source"] for cell in notebook.cells):
+        spec = importlib.util.find_spec("dpsim_release")
+        for folder in (spec and spec.submodule_search_locations) or ():
+            read |= set(Path(folder).glob("*.py*"))
+    return read | set(paths.notebooks().glob("*.py"))
+
+
+def _data(name: str) -> set[Path]:
+    """Return the data that a notebook reads, and the results of other notebooks."""
+    read = {paths.data(), *paths.data().rglob("*")}
+    read -= {paths.data() / file for file in (*LEDGER, *UNREAD)}
+    for f in paths.figures().glob("[!.]*/*"):
+        earlier = paths.stage(f.parent.name) < paths.stage(name)
+        # measured times differ in every run
+        if earlier and not f.name.startswith("timings"):
+            read.add(f)
+    return read
+
+
+def _named(notebook: Notebook, values: Mapping[str, Any]) -> set[Path]:
+    """Return the files that the overridden parameters name."""
+    read: set[Path] = set()
+    for name, value in values.items():
+        if notebook.parameters[name].may_name_a_file:
+            # downloaded tables, because the word "official" names one of them
+            read |= set((paths.build() / "data").glob("*.csv"))
+            if os.path.isabs(value) and os.path.exists(value):
+                read |= {Path(value), *Path(value).rglob("*")}
+    return read
 
 
 def _rows(name: str) -> list[dict[str, str]]:
@@ -153,13 +170,6 @@ def _table(file: str) -> list[dict[str, str]]:
         for column in LEDGER[file]:
             row.pop(column, None)
     return rows
-
-
-def _release() -> set[Path]:
-    """Return the sources of dpsim_release, if it is installed."""
-    spec = importlib.util.find_spec("dpsim_release")
-    folders = spec.submodule_search_locations if spec else None
-    return {file for folder in folders or () for file in Path(folder).glob("*.py*")}
 
 
 @functools.cache  # the metadata of 90 packages take 0.1 s, at every point of a grid

@@ -99,11 +99,9 @@ def plan_runs(
     ['planned']
     """
     overrides = list(overrides)
-    planned = []
-    for name in sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage):
-        source = notebook.load(name)
-        planned.append(plan_run(source, source.checked(overrides), output))
-    return planned
+    chosen = sorted(dict.fromkeys(names) or paths.notebook_names(), key=paths.stage)
+    accepted = [(one, one.checked(overrides)) for one in map(notebook.load, chosen)]
+    return [plan_run(one, values, output) for one, values in accepted]
 
 
 def plan_run(
@@ -265,7 +263,11 @@ def _run_stage(
     """Execute runs in a pool of processes, and tell what the processes report."""
     waiting: dict[Future[Run], Run] = {}
     for number, run in enumerate(runs):
-        waiting[_submitted(pool, number, run, *how)] = run
+        try:
+            waiting[pool.submit(_run_in_pool, number, run, *how)] = run
+        except BrokenProcessPool as error:  # a process has been killed
+            _has_lost_its_process(run, error)
+            tell(run)
     while waiting:
         done, _ = wait(waiting, timeout=0.05, return_when=FIRST_COMPLETED)
         while not events.empty():
@@ -277,21 +279,14 @@ def _run_stage(
             try:
                 vars(run).update(vars(future.result()))
             except BrokenProcessPool as error:
-                run.status = "failed"
-                run.message = f"the process that ran it has ended: {error}"
+                _has_lost_its_process(run, error)
             tell(run)
 
 
-def _submitted(
-    pool: ProcessPoolExecutor, number: int, run: Run, force: bool, threads: int
-) -> Future[Run]:
-    """Return the future result of a run."""
-    try:
-        return pool.submit(_run_in_pool, number, run, force, threads)
-    except BrokenProcessPool as error:  # a process has been killed
-        failed: Future[Run] = Future()
-        failed.set_exception(error)
-        return failed
+def _has_lost_its_process(run: Run, error: BrokenProcessPool) -> None:
+    """Mark a run as failed because its process of the pool has ended."""
+    run.status = "failed"
+    run.message = f"the process that ran it has ended: {error}"
 
 
 _events: SimpleQueue[tuple[int, dict[str, Any]]]

@@ -591,9 +591,8 @@ def test_a_killed_process_of_the_pool_fails_its_run_and_ends_its_kernel(
 def test_the_line_of_progress_begins_with_the_number_of_the_cell(
     toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "_is_live", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
-    runner.run(runner.plan_runs(["quick"]), tell=cli.Progress(1).hear)
+    runner.run(runner.plan_runs(["quick"]), tell=cli.Progress(1, live=True).hear)
     lines = capsys.readouterr().err.split("\r")
     assert lines[1:4] == ["1/3 quick", "2/3 quick", "3/3 quick"]
     assert lines[-1].startswith("quick: done, ")
