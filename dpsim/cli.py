@@ -372,13 +372,14 @@ def _missing_pictures() -> list[str]:
 
 
 @main.command("list")
-def list_() -> Output:
-    """List the notebooks and their parameters.
+@click.argument("names", nargs=-1, shell_complete=_names_that_begin)
+def list_(names: tuple[str, ...]) -> Output:
+    """List the notebooks and their parameters. Without NAMES, list all notebooks.
 
     Each parameter is shown with its type, default, meaning and range.
     """
     lines = []
-    for name in paths.notebook_names():
+    for name in names or paths.notebook_names():
         lines.append(name)
         for one in notebook.load(name).parameters.values():
             lines.append(f"    {one.name}: {one.type} = {one.default!r}  {one.help}")

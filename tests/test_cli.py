@@ -134,6 +134,15 @@ def test_the_command_says_its_version_and_whose_it_is() -> None:
     )
 
 
+def test_the_notebooks_that_are_named_are_listed() -> None:
+    both = CliRunner().invoke(main, ["list", "permute_and_flip", "00_overview"])
+    names = [line for line in both.output.splitlines() if not line.startswith(" ")]
+    assert both.exit_code == 0 and names == ["permute_and_flip", "00_overview"]
+    assert "    n: int = 14  segments" in both.output
+    wrong = CliRunner().invoke(main, ["list", "permute"])
+    assert wrong.exit_code == 2 and "did you mean permute_and_flip?" in wrong.output
+
+
 def test_damaged_data_end_with_exit_code_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,7 +137,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     made = {figure.stem: figure for figure in figures(name, notebook, folder)}
     picture = thumbnail(name, notebook, folder, up="../")
     opening = notebook.cells[0]
-    opening.source = re.sub(SHOWN, lambda _: picture, opening.source)
+    shown = picture and f"<p>{picture}</p>"
+    opening.source = re.sub(SHOWN, lambda _: shown, opening.source)
     captions = {
         part for figure in made.values() for part in _paragraphs(figure.caption)
     }
