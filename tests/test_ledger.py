@@ -795,6 +795,8 @@ def test_the_readme_counts_verdicts_and_leaves_out_those_that_no_claim_has() -> 
     words = [word for word in words_of.VERDICTS if (table["verdict"] == word).any()]
     assert head.endswith(f" | values | {' | '.join(words)} |")
     assert len(lines) == len(ledger.papers())
+    about = [line.split(" | ")[1] for line in lines]
+    assert all(about) and "](#" not in text  # a link within a notebook leads nowhere
     first = table[table["paper"] == ledger.papers().index[0]]
     counted = [str((first["verdict"] == word).sum()) for word in words]
     assert lines[0].endswith(f" | {' | '.join(counted)} |")

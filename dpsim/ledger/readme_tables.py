@@ -14,7 +14,7 @@ from dpsim.ledger.table_formats import markdown_table
 from dpsim.ledger.verdicts import VERDICTS
 
 WHOSE = "**Whose numbers these are.**"
-"""The beginning of the paragraph in which a notebook names its stand-ins."""
+"""The words before those with which a notebook names its stand-ins."""
 
 WIDTH = 120
 """The width of a line of prose in README.md."""
@@ -89,9 +89,10 @@ def _about_values(table: pd.DataFrame) -> str:
 def _whose(name: str) -> str:
     """Return what a notebook says about whose numbers it uses, without its heading."""
     for paragraph in _paragraphs(name):
-        if paragraph.startswith(WHOSE):
-            text = " ".join(paragraph.removeprefix(WHOSE).split())
-            # where a figure stands concerns only the reader of the notebook
+        if WHOSE in paragraph:
+            text = " ".join(paragraph.partition(WHOSE)[2].split())
+            # where more is said or a figure stands concerns only the notebook's reader
+            text = re.sub(r" \(\[[^]]*\]\(#[^)]*\)\)", "", text)
             return re.sub(r" (?:The paper's )?Figures? [^.]*\.$", "", text)
     return ""
 
