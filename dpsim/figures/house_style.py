@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import ArrayLike
@@ -43,36 +44,15 @@ BOUND = (4, 1.5)
 SMALL = 8.5
 """The size of the smallest text, in points."""
 
-LOOK = {
-    "mathtext.fontset": "dejavusans",
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "lines.markersize": 4,
-    "figure.dpi": 110,
-    "savefig.dpi": 200,
-    "figure.constrained_layout.use": True,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "dpsim",
-} | {f"{axis}tick.{kind}.width": 0.6 for axis in "xy" for kind in ("major", "minor")}
-"""The settings of matplotlib that differ from seaborn's theme."""
-
 
 def style() -> None:
-    """Set seaborn's theme with the project's colours and settings.
+    """Set the project's style (dpsim.mplstyle, beside this file) for all figures.
 
     Tables that are printed as text then show up to 20 columns, as they do if pandas is
     imported in a kernel.
     """
-    sns.set_theme(
-        context="paper",
-        style="ticks",
-        palette=[PAPER, OURS, OTHER, "#CC79A7", "#E69F00", "#56B4E9"],
-        font="DejaVu Sans",
-        font_scale=SMALL / 8.8,
-        rc=LOOK,
-    )
+    plt.style.use(Path(__file__).with_name("dpsim.mplstyle"))
+    plt.rcParams["svg.hashsalt"] = "dpsim"  # a style file may not set it
     pd.set_option("display.max_columns", 20)
 
 

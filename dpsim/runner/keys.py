@@ -47,6 +47,9 @@ key also covers the libraries on which these libraries depend."""
 APART = ("__main__.py", "cli.py", "runner")
 """The parts of the package that start a run and cannot change its numbers."""
 
+ENDS = ("py", "pyi", "mplstyle")
+"""The ends of the names of the package's files that can change an output."""
+
 LEDGER = {
     "papers.csv": ("address", "answer"),
     "published.csv": ("quote", "sent"),
@@ -114,7 +117,7 @@ def fingerprint(notebook: Notebook, values: Mapping[str, Any]) -> tuple[str, Sta
 def _sources(notebook: Notebook) -> set[Path]:
     """Return the sources of dpsim and, if a cell names it, of dpsim_release."""
     package = Path(__file__).parents[1]
-    sources = {*package.rglob("*.py"), *package.rglob("*.pyi")}
+    sources = {f for end in ENDS for f in package.rglob(f"*.{end}")}
     read = {f for f in sources if f.relative_to(package).parts[0] not in APART}
     if any("dpsim_release" in cell["source"] for cell in notebook.cells):
         spec = importlib.util.find_spec("dpsim_release")

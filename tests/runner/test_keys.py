@@ -86,6 +86,7 @@ COMPUTES = (
     "dirichlet/__init__.pyi",
     "streams.py",
     "figures/house_style.py",
+    "figures/dpsim.mplstyle",
 )
 COMPUTES += ("ledger/rows.py", "released.py")
 STARTS = ("runner/runs.py", "runner/__init__.pyi", "cli.py", "__main__.py")
