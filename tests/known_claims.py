@@ -308,10 +308,6 @@ def of_dirichlet(row):
             floor = accounting.privacy_floor(delta, shift=shift, eta=eta)
             yield row.below("privacy_floor", floor)
             if k > 1e-3:
-                bound = dirichlet.theorem1.best_epsilon_bound(
-                    delta, k, shift=shift, eta=eta, n=3
-                )
-                yield row.above("Theorem 1 with the best gamma", bound)
                 largest = accounting.calibrate_k(row.high, delta, shift=shift, eta=eta)
                 yield Claim("calibrate_k", largest, EQUAL, k, k, 1e-7)
     known = row.low if row.quantity == "delta" else row.given["delta"]

@@ -170,7 +170,7 @@ CALLS = [
     ),
     *refused(
         "protected",
-        lambda x: dirichlet.theorem1_k(
+        lambda x: dirichlet.theorem1_matrix_epsilon(
             1.0, b=0.025, eta=0.1, eta_bar=0.05, gamma=1e-3, protected=x
         ),
         [],
@@ -191,7 +191,7 @@ CALLS = [
     ),
     *refused(
         "gamma",
-        lambda x: dirichlet.theorem1_k(
+        lambda x: dirichlet.theorem1_matrix_epsilon(
             1.0, b=0.025, eta=0.1, eta_bar=0.05, gamma=x, protected=2
         ),
         [1e-3],

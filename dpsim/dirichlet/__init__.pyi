@@ -23,13 +23,11 @@ from .accuracy import (
 )
 from .matrix import (
     theorem1_matrix_epsilon as theorem1_matrix_epsilon,
-    theorem1_k as theorem1_k,
 )
 from .from_counts import (
     rows as rows,
     private_counts as private_counts,
     row_privacy as row_privacy,
-    posterior_release as posterior_release,
     posterior_absolute_error as posterior_absolute_error,
 )
 from .stationary_bounds import (

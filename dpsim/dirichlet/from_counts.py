@@ -196,44 +196,6 @@ def row_privacy(
     return checks.plain(epsilon), checks.plain(delta)
 
 
-def posterior_release(
-    counts: ArrayLike,
-    *,
-    kappa: ArrayLike,
-    alpha: float,
-    size: int | Sequence[int] | None = None,
-    rng: np.random.Generator | int | None = None,
-) -> Array:
-    """Return draws from the tempered posterior, Dir(kappa (counts + alpha)).
-
-    The draws have the shape ``(*size, ..., n)`` (Geumlek, Song and Chaudhuri 2017;
-    Ponnoprat 2023). Because alpha and kappa are public, the exact delta
-    (`accounting.dirichlet.posterior_delta`) holds for every database, even if it has
-    zero counts. No share in the release is certain to be 0.
-
-    Parameters
-    ----------
-    counts : array_like, shape (..., n), at least 0
-    kappa : array_like, above 0, public; broadcasts with the rows of counts
-    alpha : float, above 0, public; the prior pseudo-count of each category
-    size, rng : as in `dirichlet_mechanism`
-
-    Examples
-    --------
-    >>> posterior_release([20, 30, 50], kappa=0.5, alpha=10.0, rng=1).round(2)
-    array([0.22, 0.29, 0.48])
-    """
-    counts = checks.real("counts", counts, 0.0)
-    alpha = checks.scalar("alpha", alpha, 0.0, open_low=True)
-    kappa = checks.real("kappa", kappa, 0.0, open_low=True)
-    weights = counts + alpha
-    total = weights.sum(axis=-1)
-    checks.together("kappa and the rows of counts", kappa, total)
-    checks.real("kappa (counts + alpha)", kappa * total, 0.0, 1e300, open_low=True)
-    mean = weights / total[..., None]
-    return dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
-
-
 def posterior_absolute_error(
     counts: ArrayLike, *, kappa: ArrayLike, alpha: ArrayLike
 ) -> Array:

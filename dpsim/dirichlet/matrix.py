@@ -68,55 +68,6 @@ def theorem1_matrix_epsilon(
     return checks.plain(np.max(of_rows, axis=0))
 
 
-def theorem1_k(
-    epsilon: float,
-    *,
-    b: float,
-    eta: float,
-    eta_bar: float,
-    gamma: float,
-    protected: ArrayLike,
-) -> float:
-    """Return the largest k for which `theorem1_matrix_epsilon` is at most epsilon.
-
-    The relative error in k is at most 1e-12.
-
-    Parameters
-    ----------
-    epsilon : float, above 0, and between the values of epsilon at k = 1e-9 and k = 1e9
-    b, eta, eta_bar, gamma, protected : as in `theorem1_matrix_epsilon`
-
-    Examples
-    --------
-    >>> k = theorem1_k(1.168, b=0.025, eta=0.1, eta_bar=0.051, gamma=1e-3, protected=2)
-    >>> round(k, 2)
-    9.87
-    """
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, open_low=True)
-    eta = checks.scalar("eta", eta)
-    eta_bar = checks.scalar("eta_bar", eta_bar)
-    gamma = checks.scalar("gamma", gamma)
-
-    def excess(log_k: float) -> float:
-        at = theorem1_matrix_epsilon(
-            math.exp(log_k),
-            b=b,
-            eta=eta,
-            eta_bar=eta_bar,
-            gamma=gamma,
-            protected=protected,
-        )
-        return float(at) - epsilon
-
-    low = math.log(1.0 / LARGEST_K_OF_THEOREM)
-    high = math.log(LARGEST_K_OF_THEOREM)
-    if not excess(low) < 0.0 < excess(high):
-        least = epsilon + excess(low)
-        most = epsilon + excess(high)
-        raise ValueError(f"epsilon must be in ({least:g}, {most:g}), got {epsilon:g}")
-    return math.exp(search.last_kept(excess, low, high, 1e-13))
-
-
 def largest_k(
     epsilon: float, delta: float, *, shift: Array, eta: float, least: float
 ) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import accounting, checks, private
-from dpsim.checks import Array, Integers
-from dpsim.dirichlet import matrix, mechanism
+from dpsim.checks import Array, Integers, Mask
+from dpsim.dirichlet import matrix
+from dpsim.dirichlet.mechanism import dirichlet_mechanism
 from dpsim.numerics import simplex
 
 # With a smaller k eta, a change of many entries can have a larger delta than a change
@@ -146,70 +149,126 @@ def privatize(
     allowed = checks.mask("support", support, vectors.shape)
     if (protected is None) != (eta_bar is None):
         raise ValueError("protected and eta_bar must be given together")
-    if protected is not None and records is not None:
+    if protected is None or eta_bar is None:
+        domain = _all_matrices(allowed, eta)
+    elif records is None:
+        domain = _papers_domain(allowed, eta, protected, eta_bar)
+    else:
         raise ValueError(
             "protected must go with b, not with records, "
             "because a record may move to any other entry"
         )
-    inside, most = allowed, 1.0
-    if protected is not None and eta_bar is not None:
-        inside = checks.mask("protected", protected, vectors.shape)
-        means = simplex.project_to_bordered_simplex(
-            vectors, eta=eta, eta_bar=eta_bar, protected=inside, support=allowed
-        )
-        most = 1.0 - float(eta_bar)
-    entries = inside.sum(axis=-1)
-    changed = "" if protected is None else "two protected entries of "
-    shift, together, neighbours = _neighbours(
-        entries, most, eta, b, records, rows, changed
+    neighbours = _neighbours(domain, eta, b, records, rows)
+    k = _largest_k(epsilon, delta, eta, neighbours, domain.two_entries)
+    largest = accounting.dirichlet.PARAMETER_RANGE[1] / np.maximum(
+        eta, neighbours.shift
     )
-    k = _largest_k(epsilon, delta, eta, shift, together, two_move=protected is not None)
-    generator, simulation = private.source(rng)
-    if protected is None:
-        means = simplex.project_to_simplex(vectors, lower=eta, support=allowed)
-        where = (
+    exact = (
+        neighbours.together == 1
+        and records is None
+        and (domain.two_entries or domain.entries.min() > 2)
+        and np.any(k < largest * (1.0 - INSIDE))
+    )
+    mechanism = private.Mechanism(
+        epsilon=epsilon,
+        delta=delta,
+        statement=(
+            f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
+            "-differentially private, "
+            f"{'exact' if exact else 'a proven upper bound'}; "
+            f"neighbours: {neighbours.words}. "
+            f"It holds {domain.words} drawn from Dir(k P), k = {_range(k)}. "
+            "Everything but the entries of P is public, labels included. "
+            "What the rounding of floats may reveal is not covered."
+        ),
+        draw=lambda secret, generator: labelled(
+            dirichlet_mechanism(domain.means(secret), k, rng=generator)
+        ),
+        parameters={"k": k, "eta": eta, "shift": checks.plain(neighbours.shift)},
+    )
+    return mechanism.release(vectors, rng)
+
+
+@dataclass(frozen=True)
+class _Domain:
+    """The public set of matrices that a guarantee covers.
+
+    Attributes
+    ----------
+    means : callable
+        Returns the means of the draws, which are in the set, for a given matrix.
+    entries : ndarray of int, shape (rows,)
+        How many entries of each row may change; each of them is at least eta.
+    most : float
+        The largest sum of these entries in a row.
+    two_entries : bool
+        Whether neighbours differ in only two entries of a row.
+    words : str
+        What the statement says about the set.
+    """
+
+    means: Callable[[Array], Array]
+    entries: Integers
+    most: float
+    two_entries: bool
+    words: str
+
+
+def _all_matrices(allowed: Mask, eta: float) -> _Domain:
+    """Return all matrices, whose rows are first projected onto entries >= eta."""
+    entries = allowed.sum(axis=-1)
+    return _Domain(
+        means=partial(simplex.project_to_simplex, lower=eta, support=allowed),
+        entries=entries,
+        most=1.0,
+        two_entries=False,
+        words=(
             "for all probability vectors: each row is projected onto entries of "
             f"at least eta = {eta!r} on a public support of {_range(entries)} entries, "
             "then"
-        )
-    else:
-        if np.abs(means - vectors).max() > INSIDE:
+        ),
+    )
+
+
+def _papers_domain(
+    allowed: Mask, eta: float, protected: ArrayLike, eta_bar: float
+) -> _Domain:
+    """Return the domain of Fallin et al. 2023."""
+    inside = checks.mask("protected", protected, allowed.shape)
+    nearest = partial(
+        simplex.project_to_bordered_simplex,
+        eta=eta,
+        eta_bar=eta_bar,
+        protected=inside,
+        support=allowed,
+    )
+    nearest(np.zeros(allowed.shape))  # it checks these arguments
+    entries = inside.sum(axis=-1)
+    most = 1.0 - float(eta_bar)
+
+    def means(vectors: Array) -> Array:
+        projected = nearest(vectors)
+        if np.abs(projected - vectors).max() > INSIDE:
             raise ValueError(
                 "P must lie in the domain: zero off the support, protected entries of "
                 f"at least eta = {eta!r}, together at most 1 - eta_bar = {most!r} "
                 "in each row"
             )
-        where = (
+        return projected
+
+    return _Domain(
+        means=means,
+        entries=entries,
+        most=most,
+        two_entries=True,
+        words=(
             f"between neighbours in one public domain: in each row {_range(entries)} "
             f"protected entries of at least eta = {eta!r}, together at most {most!r}; "
             "each row is"
-        )
-    attained = protected is not None or entries.min() > 2
-    largest = accounting.dirichlet.PARAMETER_RANGE[1] / np.maximum(eta, shift)
-    reached = np.any(k < largest * (1.0 - INSIDE))
-    exact = together == 1 and records is None and attained and reached
-    kind_of_bound = "exact" if exact else "a proven upper bound"
-    promised = f"({private.round_up(epsilon, '.6g')}, {private.round_up(delta, '.6g')})"
-    statement = (
-        f"{promised}-differentially private, {kind_of_bound}; "
-        f"neighbours: {neighbours}. "
-        f"It holds {where} drawn from Dir(k P), k = {_range(k)}. "
-        "Everything but the entries of P is public, labels included. "
-        "What the rounding of floats may reveal is not covered."
-    )
-    return private.result(
-        labelled(mechanism.dirichlet_mechanism(means, k, rng=generator)),
-        statement,
-        epsilon=epsilon,
-        delta=delta,
-        simulation=simulation,
-        k=k,
-        eta=eta,
-        shift=checks.plain(shift),
+        ),
     )
 
 
-@checks.fits_into_memory("size")
 def noisy_matrix(
     P: ArrayLike,
     scale: float,
@@ -251,23 +310,34 @@ def noisy_matrix(
     return noisy
 
 
+class _Neighbours(NamedTuple):
+    """How neighbours differ.
+
+    Attributes
+    ----------
+    shift : ndarray, shape (rows,)
+        The total variation distance between the rows of two neighbours, or 0 if a row
+        has only one possible entry.
+    together : int
+        The number of rows that change at once.
+    words : str
+        What the statement says about it.
+    """
+
+    shift: Array
+    together: int
+    words: str
+
+
 def _neighbours(
-    possible: Integers,
-    room: float,
+    domain: _Domain,
     eta: float,
     b: float | None,
     records: ArrayLike | None,
     rows: str | None,
-    changed: str,
-) -> tuple[Array, int, str]:
-    """Return the shift of each row, the number of rows that change, and a description.
-
-    The shift is the total variation distance between the rows of two neighbours, or 0
-    if a row has only one possible entry. `possible` is the number of possible entries
-    in each row. Each such entry is at least eta, and their sum is at most `room`. The
-    description says how neighbours differ, and it begins with `changed` if only some
-    entries may change.
-    """
+) -> _Neighbours:
+    """Return how neighbours in a domain differ."""
+    possible = domain.entries
     if (records is None) == (b is None):
         raise ValueError(
             "exactly one of b and records must be given: "
@@ -281,9 +351,9 @@ def _neighbours(
         )
     if rows is not None or choices > 1:
         checks.choice("rows", rows, ("one", "all"))
-    if possible.max() * eta >= room:
+    if possible.max() * eta >= domain.most:
         raise ValueError(
-            f"eta must be below {room / possible.max():g}, got {eta:g}: "
+            f"eta must be below {domain.most / possible.max():g}, got {eta:g}: "
             "the public minimum leaves no room"
         )
     together = choices if rows == "all" else 1
@@ -302,34 +372,35 @@ def _neighbours(
     else:
         b = checks.scalar("b", b, accounting.noise_scales.SMALLEST_B, 1.0)
         step = np.full(possible.shape, 0.5 * b)
-        words = f"{changed}{moving} changed{at_once}, by up to {b!r} in 1-norm"
+        part = "two protected entries of " if domain.two_entries else ""
+        words = f"{part}{moving} changed{at_once}, by up to {b!r} in 1-norm"
     if together > 1:
         checks.scalar("eta", eta, SMALLEST_COMPOSED)
         checks.real("b", 2.0 * step, 2.0 * SMALLEST_COMPOSED)
-    shift = np.where(possible > 1, np.minimum(step, room - possible * eta), 0.0)
-    return shift, together, words
+    room = domain.most - possible * eta
+    shift = np.where(possible > 1, np.minimum(step, room), 0.0)
+    return _Neighbours(shift, together, words)
 
 
 def _largest_k(
     epsilon: float,
     delta: float,
     eta: float,
-    shifts: Array,
-    together: int,
-    two_move: bool,
+    neighbours: _Neighbours,
+    two_entries: bool,
 ) -> Any:
     """Return the largest private k for each row or, if losses add up, for all rows.
 
-    `two_move` says whether neighbours differ in only two entries of a row. If so, every
-    k in the range of the accounting is allowed.
+    If neighbours differ in only two entries of a row, every k in the range of the
+    accounting is allowed.
     """
-    moving = shifts > 0.0
-    shift = shifts[moving]
+    moving = neighbours.shift > 0.0
+    shift = neighbours.shift[moving]
     least = SMALLEST_K_ETA / eta
-    if two_move:
+    if two_entries:
         smallest = accounting.dirichlet.PARAMETER_RANGE[0]
         least = smallest / min(eta, shift.min()) * (1.0 + 1e-9)
-    if together > 1:
+    if neighbours.together > 1:
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)
     cost = float(accounting.exact_epsilon(delta, least, shift=shift, eta=eta).max())
     if epsilon < cost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from dpsim.dirichlet.mechanism import (
     dirichlet_parameters,
     gamma_constants,
 )
-from dpsim.numerics import search
 from dpsim.numerics.special import log_beta_tail, log_gamma_ratio
 
 
@@ -155,14 +153,6 @@ def theorem1_delta_bounds(
     >>> [float(bound.round(4)) for bound in bounds]
     [0.0188, 0.0189]
     """
-    lower, upper = _log_delta_bounds(k, eta, gamma, n, protected)
-    return np.exp(lower), np.maximum(np.exp(upper), np.finfo(float).tiny)
-
-
-def _log_delta_bounds(
-    k: ArrayLike, eta: ArrayLike, gamma: ArrayLike, n: int, protected: int | None = None
-) -> tuple[Array, Array]:
-    """Return the logarithms of `theorem1_delta_bounds`, which may be -1e300."""
     n = checks.integer("n", n, 2)
     m = n if protected is None else checks.integer("protected", protected, 1, n - 1)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
@@ -188,52 +178,8 @@ def _log_delta_bounds(
     certain = m * gamma >= 1.0  # no vector has all protected entries above gamma
     lower = np.where(certain, 0.0, lower)
     upper = np.where(certain, 0.0, upper)
-    return checks.plain(lower), checks.plain(upper)
-
-
-def best_epsilon_bound(
-    delta: ArrayLike, k: float, *, shift: float, eta: float, n: int
-) -> Any:
-    """Return the promised epsilon of Theorem 1 with the best gamma, for each delta.
-
-    The best gamma is the largest one, to within a relative error of 1e-12, for which
-    the upper bound of `theorem1_delta_bounds` is at most delta. So the result is a
-    proven upper bound on the exact epsilon.
-
-    Parameters
-    ----------
-    delta : array_like, in (0, 1), and large enough that some gamma >= 1e-300 reaches it
-    k : float, in [1e-290, 1e12]
-    shift, eta : float, as in `theorem1_vector_epsilon`
-    n : int, at least 2; the number of entries
-
-    Examples
-    --------
-    >>> float(best_epsilon_bound(0.0026, 20.6, shift=1 / 98, eta=0.073, n=5).round(3))
-    2.175
-    """
-    n = checks.integer("n", n, 2)
-    eta = checks.scalar("eta", eta)
-    shift = checks.scalar("shift", shift)
-    k = checks.scalar("k", k, SMALLEST_PARAMETER, LARGEST_K_OF_DELTA)
-    deltas = checks.real("delta", delta, 0.0, 1.0, open_low=True, open_high=True)
-    low = math.log(1e-300)
-    high = math.log((1.0 - 1e-9) / n)
-
-    def excess(log_gamma: float, target: float) -> float:
-        return float(_log_delta_bounds(k, eta, math.exp(log_gamma), n)[1]) - target
-
-    best = []
-    for target in np.log(np.ravel(deltas)):
-        if excess(low, target) > 0.0:
-            least = math.exp(excess(low, 0.0))
-            raise ValueError(
-                f"delta must be above {least:.3g} at k = {k:g}, got {deltas.min():g}"
-            )
-        log_gamma = search.last_kept(partial(excess, target=target), low, high, 1e-12)
-        gamma = math.exp(log_gamma)
-        best.append(theorem1_vector_epsilon(k, shift=shift, eta=eta, gamma=gamma, n=n))
-    return checks.plain(np.reshape(best, deltas.shape))
+    above_zero = np.maximum(np.exp(upper), np.finfo(float).tiny)
+    return checks.plain(np.exp(lower)), checks.plain(above_zero)
 
 
 def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:

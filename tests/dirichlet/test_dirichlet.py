@@ -451,24 +451,6 @@ def test_limits_hold_entry_by_entry():
                 5.0, b=0.1, eta=0.1, eta_bar=0.1, gamma=0.01, protected=[3, 1]
             ),
         ),
-        (
-            "n",
-            lambda: dirichlet.theorem1.best_epsilon_bound(
-                0.1, 20.0, shift=0.01, eta=0.1, n=0
-            ),
-        ),
-        (
-            "k",
-            lambda: dirichlet.theorem1.best_epsilon_bound(
-                0.1, 0.0, shift=0.01, eta=0.1, n=3
-            ),
-        ),
-        (
-            "delta",
-            lambda: dirichlet.theorem1.best_epsilon_bound(
-                0.0, 20.6, shift=0.01, eta=0.1, n=5
-            ),
-        ),
         ("noise", lambda: dirichlet.noisy_matrix([[0.5, 0.5]], 0.1, "uniform")),
         (
             "gamma",

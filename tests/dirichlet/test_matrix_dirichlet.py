@@ -60,14 +60,6 @@ def test_theorem_one_takes_the_worst_row():
     ).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 8.0, 9.0, 22.5])
-def test_theorem_one_inverted(epsilon):
-    k = dirichlet.theorem1_k(epsilon, **PAPER, gamma=0.001, protected=[2, 6])
-    assert dirichlet.theorem1_matrix_epsilon(
-        k, **PAPER, gamma=0.001, protected=[2, 6]
-    ) == pytest.approx(epsilon, 1e-11)
-
-
 def leaving_by_enumeration(shapes, rest, gamma):
     """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products transform back term by term."""
     with mpmath.workdps(80):

@@ -491,15 +491,6 @@ def leaving(draw: Any) -> dict[str, Any]:
 add("dirichlet.theorem1.theorem1_vector_epsilon", non_negative, theorem())
 add("dirichlet.theorem1.theorem1_delta_bounds", ordered(probability), leaving())
 add(
-    "dirichlet.theorem1.best_epsilon_bound",
-    non_negative,
-    delta=reals(1e-6, 0.9),
-    k=real(1.0, 1e4),
-    shift=st.just(0.01),
-    eta=st.just(0.07),
-    n=st.integers(2, 6),
-)
-add(
     "dirichlet.theorem1.extreme_points",
     sums_to_one,
     n=st.integers(2, 6),
@@ -647,15 +638,6 @@ add(
     rng=rng,
 )
 add(
-    "dirichlet.from_counts.posterior_release",
-    probability,
-    counts=count_vectors(),
-    kappa=real(1e-3, 1e3),
-    alpha=real(1e-3, 1e3),
-    size=size,
-    rng=rng,
-)
-add(
     "dirichlet.from_counts.posterior_absolute_error",
     probability,
     counts=count_vectors(),
@@ -757,16 +739,6 @@ add(
     theorem_of_rows(k=ks, gamma=thin),
 )
 
-
-@st.composite
-def spent_by_theorem(draw: Any) -> dict[str, Any]:
-    """Return an epsilon that Theorem 1 gives at some k."""
-    chosen = draw(theorem_of_rows(gamma=thin))
-    epsilon = dirichlet.theorem1_matrix_epsilon(draw(real(0.01, 1e5)), **chosen)
-    return {"epsilon": float(epsilon), **chosen}
-
-
-add("dirichlet.matrix.theorem1_k", non_negative, spent_by_theorem())
 
 for scale, most_rows in (("gaussian_scale", 3), ("laplace_scale", 1)):
     add(

@@ -211,12 +211,22 @@ def posterior_cases() -> Iterator[Case]:
     yield unit_case()
 
 
+def posterior_release(
+    counts: Array, kappa: float, alpha: float, size: int, rng: np.random.Generator
+) -> Array:
+    """Return draws from Dir(kappa (counts + alpha))."""
+    weights = counts + alpha
+    total = weights.sum(axis=-1)
+    mean = weights / total[..., None]
+    return dirichlet.dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
+
+
 def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
     """Return the release of a row of five events, one of which ends elsewhere."""
     pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(
+        x = posterior_release(
             pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
         )
         return factor * kappa * log_ratio(x)
@@ -250,7 +260,7 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         return first, second, factor * kappa * (others + alpha)
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(
+        x = posterior_release(
             pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
         )
         return beta_loss(np.log(x[:, 0]), *shapes(factor))
@@ -294,7 +304,7 @@ def unit_case() -> Case:
     pair = np.array([[[events, 0, 4]] * rows, [[0, events, 4]] * rows])
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.posterior_release(
+        x = posterior_release(
             pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
         )
         return factor * kappa * events * log_ratio(x).sum(axis=-1)

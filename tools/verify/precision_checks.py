@@ -219,69 +219,30 @@ def log_sum_of_tails(k: Any, eta: Any, gamma: Any, n: int) -> Any:
     )
 
 
-def border_of(epsilon: float, k: Any, shift: Any, eta: Any, n: int) -> Any:
-    """Return the gamma at which Theorem 1 gives epsilon."""
-    ratio = log_beta(k * eta, k * (1 - 2 * eta)) - log_beta(
-        k * (eta + shift), k * (1 - 2 * eta - shift)
-    )
-    return 1 / (mp.exp((mp.mpf(epsilon) - ratio) / (k * shift)) + n - 1)
-
-
-def log_delta_at_best(
-    delta: float, k: float, shift: float, eta: float, n: int
-) -> float:
-    """Return, in many digits, the logarithm of delta at the gamma behind the package's
-    best epsilon."""
-    epsilon = float(
-        dirichlet.theorem1.best_epsilon_bound(delta, k, shift=shift, eta=eta, n=n)
-    )
-    with mp.workdps(DIGITS):
-        exact = (mp.mpf(k), mp.mpf(eta))
-        gamma = border_of(epsilon, exact[0], mp.mpf(shift), exact[1], n)
-        return float(log_sum_of_tails(*exact, gamma, n))
-
-
 def dirichlet_checks() -> list[Check]:
-    """Return the checks of Theorem 1's inverses."""
-    best = [
-        (d, k, s, e, n)
-        for d, k, s, e, n in grid(
-            [0.3, 1e-3, 1e-12, 1e-290],
-            [5.0, 110.6, 3e3],
-            [1e-4, 0.01],
-            [0.02, 0.073],
-            [3, 5],
-        )
-        if math.log(d) / (k * e) > -600.0  # else gamma would be below 1e-300
-    ]
+    """Return the checks of Theorem 1."""
 
-    def spent(k: float, b: float, eta: float, gamma: float, m: int) -> float:
-        return float(
-            dirichlet.theorem1_matrix_epsilon(
-                k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
-            )
-        )
+    def upper(k: float, eta: float, gamma: float, n: int) -> float:
+        return dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n)[1]
 
-    def at_k(k: float, b: float, eta: float, gamma: float, m: int) -> float:
-        target = spent(k, b, eta, gamma, m)
-        k = dirichlet.theorem1_k(
-            target, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
+    def of_matrix(k: float, b: float, eta: float, gamma: float, m: int) -> float:
+        return dirichlet.theorem1_matrix_epsilon(
+            k, b=b, eta=eta, eta_bar=0.051, gamma=gamma, protected=m
         )
-        with mp.workdps(DIGITS):
-            exact = [mp.mpf(value) for value in (k, b / 2, eta, gamma)]
-            return float(
-                sharing_epsilon(
-                    exact[0], exact[1], exact[2], exact[3], m, 1 - mp.mpf(0.051)
-                )
-            )
 
     return [
-        back("dirichlet.theorem1.best_epsilon_bound", log_delta_at_best, best),
         Check(
-            "dirichlet.theorem1_k, back to epsilon",
-            at_k,
-            lambda k, b, e, g, m: mp.mpf(
-                spent(float(k), float(b), float(e), float(g), m)
+            "dirichlet.theorem1_delta_bounds, upper",
+            upper,
+            lambda *at: mp.exp(log_sum_of_tails(*at)),
+            grid([5.0, 110.6, 3e3], [0.02, 0.073], [1e-9, 1e-3, 0.05], [3, 5]),
+            1e-9,
+        ),
+        Check(
+            "dirichlet.theorem1_matrix_epsilon",
+            of_matrix,
+            lambda k, b, eta, gamma, m: sharing_epsilon(
+                k, b / 2, eta, gamma, m, 1 - mp.mpf(0.051)
             ),
             grid(
                 [1e-3, 1.0, 98.7, 1e6],
