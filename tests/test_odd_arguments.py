@@ -190,15 +190,6 @@ CALLS = [
         np.zeros((2, 0)),
     ),
     *refused(
-        "gamma",
-        lambda x: dirichlet.theorem1_matrix_epsilon(
-            1.0, b=0.025, eta=0.1, eta_bar=0.05, gamma=x, protected=2
-        ),
-        [1e-3],
-        [],
-        np.array([1e-3]),
-    ),
-    *refused(
         "interval",
         lambda x: accounting.compose(5.0, shift=0.01, eta=0.1, interval=x),
         1.7e308,
