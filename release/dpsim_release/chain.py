@@ -76,6 +76,11 @@ class PrivateChain(EstimatedChain):
         target : str
             "table" for the chain of the table's own counts, or "process" for the
             process of which the table is a sample.
+
+        Returns
+        -------
+        DataFrame
+            A row for each state or pair, with the value, `low` and `high`.
         """
         return intervals.intervals(self, of, level, target)
 
@@ -121,6 +126,10 @@ def release_chain(
         A generator or a seed for a simulation, which spends nothing and must not be
         published. For a real release, leave it None.
 
+    Returns
+    -------
+    PrivateChain, with a (n, n) matrix for n labels
+
     Examples
     --------
     >>> ends = {"origin": ["a", "b"], "destination": ["b", "a"]}
@@ -144,16 +153,18 @@ def release_chain(
     if budget is not None and generator is None:
         spend(budget, epsilon=noise.epsilon, delta=spent, unit=counts.unit, limit=limit)
     if isinstance(support, PrivatePairs):
-        found, noisy = _private_pairs(counts, support, noise, threshold or 0, generator)
+        released, noisy = _private_pairs(
+            counts, support, noise, threshold or 0, generator
+        )
     else:
-        found = support
+        released = support
         numbers, _ = supports.counts_on(counts.trips, support)
         noisy = _noisy(numbers, noise, counts.unit, generator)
-    facts["support"] = found.kind
+    facts["support"] = released.kind
     facts["pairs"] = int(noisy.size)
-    facts["estimate"] = estimates.rule(found, estimate)
+    facts["estimate"] = estimates.rule(released, estimate)
     facts["empty_rows"] = estimates.EMPTY_RULE
-    chain = PrivateChain(found, noisy, facts)
+    chain = PrivateChain(released, noisy, facts)
     facts |= statement.of_rows(chain)
     return chain
 
@@ -192,7 +203,7 @@ def _noisy(
 
 def _private_pairs(
     counts: Counts,
-    wanted: PrivatePairs,
+    request: PrivatePairs,
     noise: Noise,
     threshold: int,
     generator: np.random.Generator | None,
@@ -201,17 +212,17 @@ def _private_pairs(
 
     The pairs are returned as a support, and the counts in the order of its pairs.
     """
-    labels, rows, columns, numbers = supports.pair_counts(counts.trips, wanted.labels)
+    labels, rows, columns, numbers = supports.pair_counts(counts.trips, request.labels)
     noisy = _noisy(numbers, noise, counts.unit, generator)
-    kept = noisy >= threshold
-    rows = rows[kept]
-    columns = columns[kept]
-    noisy = noisy[kept]
+    passes = noisy >= threshold
+    rows = rows[passes]
+    columns = columns[passes]
+    noisy = noisy[passes]
     kind = supports.PRIVATE_PAIRS
-    if wanted.labels is None:
+    if request.labels is None:
         kind = supports.PRIVATE_LABELS
         used, places = np.unique(np.append(rows, columns), return_inverse=True)
         labels = tuple(labels[i] for i in used)
         rows, columns = np.split(places, 2)
-    found, order = supports.from_pairs(labels, rows, columns, kind)
-    return found, noisy[order]
+    released, order = supports.from_pairs(labels, rows, columns, kind)
+    return released, noisy[order]

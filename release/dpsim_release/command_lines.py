@@ -48,7 +48,7 @@ def release_lines(
         tell(f"only --check works on this system: {error}")
     if check:
         counts_aloud(source, Options(**options), tell)
-        found = sources.found_files(source)
+        found = sources.table_files(source)
         tell(f"{len(found):>15,} files counted:")
         for file in found:
             tell(f"{'':>16}{visible(file)}")
@@ -97,8 +97,8 @@ def plan_lines(
     """Yield the table that `expected_error.plan` returns, and then the meaning of its
     columns."""
     epsilons = _numbers("epsilon", epsilon, float)
-    kept = [] if limits is None else _numbers("limits", limits, int)
-    table = expected_error.plan(epsilons=epsilons, limits=kept, **numbers)
+    most = [] if limits is None else _numbers("limits", limits, int)
+    table = expected_error.plan(epsilons=epsilons, limits=most, **numbers)
     yield table.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     yield expected_error.COLUMNS
 
@@ -106,12 +106,12 @@ def plan_lines(
 def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
     """Return the numbers in an option's comma-separated list."""
     try:
-        found = [kind(part) for part in text.split(",")]
+        numbers = [kind(part) for part in text.split(",")]
     except ValueError:
-        found = []
-    if not found or number not in (None, len(found)):
+        numbers = []
+    if not numbers or number not in (None, len(numbers)):
         raise ValueError(
             f"{name} must be {number or 'some'} numbers with commas between them, "
             f"got {text!r:.80}"
         )
-    return found
+    return numbers

@@ -135,6 +135,10 @@ def noisy_counts(
         that OpenDP states for such a change is larger than the epsilon of the noise,
         ValueError is raised and nothing is sampled.
 
+    Returns
+    -------
+    array of int64, shape (cells,)
+
     Examples
     --------
     >>> noisy_counts([500, 0, 3], laplace_noise(1.0), np.random.default_rng(1)).tolist()

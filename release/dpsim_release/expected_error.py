@@ -58,6 +58,10 @@ def plan(
     delta : float in [0, 1)
     pairs : int, the number of pairs of a declared graph; None means all states^2 pairs
 
+    Returns
+    -------
+    DataFrame, with a row for each epsilon and limit
+
     Notes
     -----
     Both errors are those of an estimate that sets negative noisy counts to 0, so that

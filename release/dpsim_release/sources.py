@@ -60,6 +60,10 @@ def read(
     form : Form, optional
         How fields are separated in text files. By default, the header tells it.
 
+    Returns
+    -------
+    Ibis table, whose columns have the new names, and list of str
+
     Examples
     --------
     >>> table = pd.DataFrame({"zone": [97, 5], "car": ["1.10", "1.1"]})
@@ -87,14 +91,14 @@ def read(
         read = [(source, source.columns, "")]
     else:
         read = [(*_read_frame(source, wanted), "")]
-    made = dict.fromkeys(columns, words) | dict(how or {})
+    converters = dict.fromkeys(columns, words) | dict(how or {})
     chosen = []
     for table, _, file in read:
         damaged = ibis.null("string")
         if text.DAMAGED in table.columns:
             damaged = table[text.DAMAGED]
         with _naming(file):
-            fields = {name: made[name](table[of]) for name, of in columns.items()}
+            fields = {name: converters[name](table[of]) for name, of in columns.items()}
         fields[text.DAMAGED] = damaged
         chosen.append(table.select(**fields))
     names = [name for _, names, _ in read for name in names]
@@ -169,7 +173,7 @@ def _read_files(
     Raises ValueError unless the files are all text or all Parquet.
     """
     paths = [os.fspath(path) for path in named]
-    files = found_files(paths)
+    files = table_files(paths)
     kinds = {file.lower().endswith(".parquet") for file in files}
     others = [file for file in files if not file.lower().endswith(ENDINGS)]
     for file in others:
@@ -202,7 +206,7 @@ def _read_files(
     return found
 
 
-def found_files(paths: Sequence[str]) -> list[str]:
+def table_files(paths: Sequence[str]) -> list[str]:
     """Return the files that the paths name, directly or through a folder, each once.
 
     Raises ValueError if a folder contains no file that can be read.

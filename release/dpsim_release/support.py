@@ -142,6 +142,10 @@ def declare(
         The columns of the events, none of which can be the first line of a file of
         labels.
 
+    Returns
+    -------
+    Support or PrivatePairs
+
     Examples
     --------
     >>> declare(["a", "b"]).kind, declare().labels

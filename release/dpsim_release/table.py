@@ -129,6 +129,10 @@ def count_transitions(
         The largest number of events kept for a unit, if `unit` is the name of a column.
     form : Form, as in `sources.read`
 
+    Returns
+    -------
+    Counts, whose `trips` have one row for each pair that occurs
+
     Examples
     --------
     >>> import pandas as pd
@@ -190,6 +194,10 @@ def count_trajectories(
     max_gap : str
         The longest time between the two visits of a move: a number followed by s, min,
         h or d, such as "30min".
+
+    Returns
+    -------
+    Counts, whose `trips` have one row for each pair that occurs
 
     Examples
     --------

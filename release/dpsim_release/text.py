@@ -278,7 +278,7 @@ def listed(file: str) -> list[str]:
         lines = [line.decode("utf-8") for part in _lines(file) for line in part]
     except UnicodeDecodeError as error:
         raise ValueError(f"{file}: the file {UTF8}") from error
-    found = []
+    labels = []
     for number, line in enumerate(lines, 1):
         text = line.removeprefix("\ufeff").strip(" \t")
         if text.startswith('"'):
@@ -289,5 +289,5 @@ def listed(file: str) -> list[str]:
                     f'one, and those inside must be doubled: write it as "{doubled}"'
                 )
             text = text[1:-1].replace('""', '"')
-        found.append(text)
-    return found
+        labels.append(text)
+    return labels

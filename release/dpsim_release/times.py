@@ -165,9 +165,9 @@ def seconds(max_gap: str | None) -> float | None:
     if max_gap is None:
         return None
     length = 0.0
-    found = LENGTH.fullmatch(max_gap.strip()) if isinstance(max_gap, str) else None
-    if found:
-        length = float(found[1]) * SECONDS[found[2]]
+    match = LENGTH.fullmatch(max_gap.strip()) if isinstance(max_gap, str) else None
+    if match:
+        length = float(match[1]) * SECONDS[match[2]]
     if not 0 < length < 1e10:
         raise ValueError(
             "max_gap must be a number above 0 with its unit, s, min, h or d (1.5h), "

@@ -147,7 +147,7 @@ def test_links_to_folders_are_followed_each_folder_once(tmp_path: Path) -> None:
     (source / "shown").symlink_to(source / ".store")
     (source / "_hidden").symlink_to(tmp_path / "nowhere")
     assert counted(source) == counted([source, elsewhere]) == EXPECTED
-    assert sorted(Path(file).name for file in sources.found_files([str(source)])) == [
+    assert sorted(Path(file).name for file in sources.table_files([str(source)])) == [
         "a.csv",
         "b.csv",
         "c.csv",
