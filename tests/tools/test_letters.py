@@ -82,12 +82,9 @@ def test_every_paper_has_a_letter() -> None:
 
 
 @pytest.mark.parametrize("letter", LETTERS, ids=lambda path: path.stem)
-def test_a_letter_fits_a_page_and_names_the_paper_and_whom_it_addresses(
+def test_a_letter_names_the_paper_and_whom_it_addresses(
     letter: Path,
 ) -> None:
-    text = letter.read_text(encoding="utf-8")
-    words = [word for word in text.split() if re.search(r"[^\W\d_]", word)]
-    assert len(words) <= 450
     reference = ledger.papers().loc[letter.stem, "reference"]
     assert reference.split()[0].rstrip(",") in paragraphs(letter)[1]
     assert paragraphs(letter)[1].startswith("Dear ")
@@ -130,10 +127,8 @@ def test_a_letter_counts_what_the_report_counts_and_offers_to_print_an_answer(
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_is_short_and_needs_nothing_of_this_project(script: Path) -> None:
+def test_a_script_needs_nothing_of_this_project(script: Path) -> None:
     text = script.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 40
-    assert max(len(line) for line in text.splitlines()) <= 88
     nodes = list(ast.walk(ast.parse(text)))
     imports = [node for node in nodes if isinstance(node, ast.Import)]
     names = [alias.name for node in imports for alias in node.names]
