@@ -74,8 +74,6 @@ from .mdp_policy_synthesis import (
     draw_startups as draw_startups,
     draw_plans as draw_plans,
     plan_chart as plan_chart,
-    draw_values as draw_values,
-    draw_cost as draw_cost,
 )
 from .boltzmann_histograms import (
     walk_chart as walk_chart,

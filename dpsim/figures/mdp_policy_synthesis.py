@@ -30,19 +30,27 @@ K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 def draw_plans(table: pd.DataFrame) -> Figure:
     """Return Figure 1 of Gohari, Hale, Topcu 2020.
 
-    It shows a policy's values in two examples (a, b), and the cost of privacy (c).
+    It shows a policy's values in two examples (a, b), and the cost of privacy (c). The
+    points are means, and the error bars extend one standard deviation on either side.
 
     Parameters
     ----------
     table : DataFrame
-        The column example, and the columns of `draw_values` and `draw_cost`.
+        The columns are example, k, and <name>_mean and <name>_sd for the names
+        optimistic, private, true, pessimistic and cost.
     """
     fig, axes = plt.subplots(1, 3, figsize=size(2, 2.8))
+    light = "#7FB8D8"
     for ax, marker, (name, part) in zip(
         axes, "os", table.groupby("example", sort=False)
     ):
-        draw_values(ax, part, f"value, {name}")
-        draw_cost(axes[2], part, marker, f"c: {name}")
+        _draw_means(ax, part, "optimistic", "--", "bounds, our reading", bars=light)
+        _draw_means(ax, part, "private", "-", "in the private model")
+        _draw_means(ax, part, "true", "-", "in the true model", colour=TRUE)
+        _draw_means(ax, part, "pessimistic", "--", bars=light)
+        _draw_means(axes[2], part, "cost", f"{marker}-", f"c: {name}")
+        ax.set_ylabel(f"value, {name}")
+    axes[2].set_ylabel("cost of privacy")
     axes[2].set_ylim(0, None)
     for ax, letter in zip(axes, "abc"):
         ax.set_title(letter, loc="left", fontweight="bold")
@@ -61,50 +69,6 @@ def draw_plans(table: pd.DataFrame) -> Figure:
         "Startups: a stand-in. Example 2: a random model. The values of k are our choice.",
     )
     return fig
-
-
-def draw_values(ax: Any, table: pd.DataFrame, label: str) -> None:
-    """Plot the four values of a policy against k.
-
-    The points are means, and the error bars extend one standard deviation on either
-    side.
-
-    Parameters
-    ----------
-    ax : Axes
-    table : DataFrame
-        The column k, and <name>_mean and <name>_sd for the names optimistic, private,
-        true and pessimistic.
-    label : str, the label of the values
-    """
-    _draw_means(
-        ax,
-        table,
-        "optimistic",
-        "--",
-        "bounds, our reading",
-        bars="#7FB8D8",
-    )
-    _draw_means(ax, table, "private", "-", "in the private model")
-    _draw_means(ax, table, "true", "-", "in the true model", colour=TRUE)
-    _draw_means(ax, table, "pessimistic", "--", bars="#7FB8D8")
-    ax.set_ylabel(label)
-
-
-def draw_cost(
-    ax: Any, table: pd.DataFrame, marker: str, label: str | None = None
-) -> None:
-    """Plot the cost of privacy against k, with error bars as in `draw_values`.
-
-    Parameters
-    ----------
-    ax : Axes
-    table : DataFrame, with the columns k, cost_mean and cost_sd
-    marker : str
-    label : str, optional, the words of the legend
-    """
-    _draw_means(ax, table, "cost", f"{marker}-", label)
-    ax.set_ylabel("cost of privacy")
 
 
 def _draw_means(
@@ -150,34 +114,31 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     k : float, the initial value of the slider
     """
     grid = sorted(map(float, table["k"].unique()))
-    steady = {"minExtent": 40}
-    x = encode(
-        "low", title=f"sampled probability; beyond {run_if:g} the plan runs the machine"
-    )
-    y = encode("true", title="probability of a bin", axis=steady)
+    title = f"sampled probability; beyond {run_if:g} the plan runs the machine"
+    bins = {
+        "x": encode("low", title=title),
+        "y": encode("true", title="probability of a bin", axis={"minExtent": 40}),
+    }
+    runs = {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER}
     bars = {
         "mark": "bar",
-        "encoding": {
-            "x": x,
+        "encoding": bins
+        | {
             "x2": {"field": "high"},
-            "y": y,
             "y2": {"datum": 0},
-            "color": {
-                "condition": {"test": f"datum.low > {run_if - 1e-6}", "value": PAPER},
-                "value": "#bbb",
-            },
+            "color": {"condition": runs, "value": "#bbb"},
         },
     }
     steps = {
         "mark": {"type": "line", "interpolate": "step-after", "color": TRUE},
-        "encoding": {"x": x, "y": y | {"field": "neighbour"}},
+        "encoding": bins | {"y": bins["y"] | {"field": "neighbour"}},
     }
-    # These invisible points make the axis end above every bar.
-    largest = "1.1 * max(datum.true, datum.neighbour)"
-    room = {
+    room = {  # invisible points, so that the axis ends above every bar
         "mark": {"type": "point", "opacity": 0},
-        "transform": [{"calculate": largest, "as": "room"}],
-        "encoding": {"y": y | {"field": "room"}},
+        "transform": [
+            {"calculate": "1.1 * max(datum.true, datum.neighbour)", "as": "room"}
+        ],
+        "encoding": {"y": bins["y"] | {"field": "room"}},
     }
     odds = (
         "max(datum.true_runs / datum.neighbour_runs, "
@@ -192,48 +153,20 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     told = note(says, ["k", "true_runs", "neighbour_runs"], x=0, y=-10)
     here = {"filter": "abs(datum.k - chosen) < 1e-6"}
     first = {"filter": "datum.low == 0"}
-    last = {"filter": f"datum.low == 0 && datum.k == {grid[-1]:g}"}
     below = []
-    for name, colour, dy, words in (
-        ("true", PAPER, 12, "from the true probability (bars)"),
-        ("neighbour", TRUE, -10, "from the neighbour (line)"),
-    ):
-        share = encode(
-            f"{name}_runs",
-            title="probability to run",
-            scale={"domain": [0, 1]},
-            axis=steady,
-        )
+    for name, colour in ("true_runs", PAPER), ("neighbour_runs", TRUE):
+        y = encode(name, title="probability to run", scale={"domain": [0, 1]})
         line = {"type": "line", "color": colour}
-        dot = {
-            "type": "point",
-            "filled": True,
-            "size": 90,
-            "color": colour,
-            "opacity": 1,
-        }
-        text = {
-            "type": "text",
-            "align": "right",
-            "dy": dy,
-            "color": colour,
-            "text": words,
-        }
-        for mark, rows in (line, [first]), (dot, [here, first]), (text, [last]):
-            encoding = {"x": encode("k"), "y": share}
+        dot = {"type": "point", "filled": True, "size": 90, "color": colour}
+        for mark, rows in (line, [first]), (dot, [first, here]):
+            encoding = {"x": encode("k"), "y": y | {"axis": {"minExtent": 40}}}
             below.append({"mark": mark, "transform": rows, "encoding": encoding})
+    above = {"layer": [bars, steps, room, told], "transform": [here]}
+    panel = {"width": WIDTH - 80, "height": 170}
     spec = {
         "params": [slider("chosen", "k ", k, grid[0], grid[-1], grid[1] - grid[0])],
         **embedded(table),
-        "vconcat": [
-            {
-                "layer": [bars, steps, room, told],
-                "transform": [here],
-                "width": WIDTH - 80,
-                "height": 170,
-            },
-            {"layer": below, "width": WIDTH - 80, "height": 110},
-        ],
+        "vconcat": [above | panel, {"layer": below} | panel | {"height": 110}],
     }
     alt = (
         "Above, bars and a line show how probable each draw is from the true "

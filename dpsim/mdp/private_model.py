@@ -9,7 +9,9 @@ model are public.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +37,8 @@ def privatize(
 ) -> private.Private:
     """Return the model with (epsilon, delta)-private transition vectors.
 
-    The `private.Private` holds the model and a statement of its privacy. Policies and
-    bounds that are computed from the model have the same privacy (Gohari, Hale, Topcu
-    2020, Lemma 1).
+    Policies and bounds that are computed from the model have the same privacy (Gohari,
+    Hale, Topcu 2020, Lemma 1).
 
     Parameters
     ----------
@@ -71,6 +72,12 @@ def privatize(
     rng : Generator, int or None
         None uses the operating system's entropy; anything else makes a simulation.
 
+    Returns
+    -------
+    private.Private
+        Its `value` is an MDP whose transitions have the same shape (S, A, S), and its
+        `parameters` are the scale, or k, eta and shift.
+
     Notes
     -----
     The projection onto vectors whose entries are at least eta never moves two vectors
@@ -95,6 +102,8 @@ def privatize(
     checks.choice("rows", rows, ("one", "all"))
     if mechanism is not None:
         checks.choice("mechanism", mechanism, ("dirichlet", "laplace", "gaussian"))
+    elif eta is not None:
+        mechanism = "dirichlet"
     mask = checks.mask("support", support, mdp.transitions.shape)[mdp.allowed]
     random = int((mask.sum(axis=-1) > 1).sum())
     if not mask.any(axis=-1).all() or not random:
@@ -114,34 +123,38 @@ def privatize(
     else:
         apart = checks.scalar("b", b, accounting.noise_scales.SMALLEST_B, 1.0)
         far = f"by up to {apart!r} in 1-norm, in two entries"
-    generator, simulation = private.source(rng)
-    if mechanism is None and eta is not None:
-        mechanism = "dirichlet"
     if mechanism == "dirichlet":
         if eta is None:
             raise ValueError(
                 "eta must be the public minimum of the transitions, "
                 "a number in (0, 1/2), got None"
             )
-        vectors = dirichlet.privatize(
-            mdp.transitions[mdp.allowed],
-            epsilon,
-            delta,
+        release = partial(
+            dirichlet.privatize,
+            epsilon=epsilon,
+            delta=delta,
             support=mask,
             eta=eta,
             b=b,
             records=records,
             rows=rows,
-            rng=generator,
         )
-        released = _with_vectors(mdp, vectors.value)
-        parameters = vectors.parameters
+        # k depends only on public arguments, so it is that of any vectors
+        parameters = release(mask / mask.sum(axis=-1, keepdims=True), rng=0).parameters
+
+        def draw(secret: MDP, generator: np.random.Generator) -> MDP:
+            vectors = release(secret.transitions[secret.allowed], rng=generator)
+            return _with_vectors(secret, vectors.value)
+
     else:
         together = random if rows == "all" else 1
         noise, scale = _smallest_noise(epsilon, delta, apart, together, mechanism)
-        released = perturb_with_noise(mdp, scale, noise, generator, support=support)
-        parameters = {"scale": scale}
         mechanism = noise
+        parameters = {"scale": scale}
+
+        def draw(secret: MDP, generator: np.random.Generator) -> MDP:
+            return perturb_with_noise(secret, scale, noise, generator, support=support)
+
     minimum = ", eta" if mechanism == "dirichlet" else ""
     moving = f"all {random}" if rows == "all" else f"one of {random}"
     statement = (
@@ -151,14 +164,14 @@ def privatize(
         f"the support{minimum} and the other parts of the model. "
         "What the rounding of floats may reveal is not covered."
     )
-    return private.result(
-        released,
-        statement,
+    public = private.Mechanism(
         epsilon=epsilon,
         delta=delta,
-        simulation=simulation,
-        **parameters,
+        statement=statement,
+        draw=draw,
+        parameters=parameters,
     )
+    return public.release(mdp, rng)
 
 
 def _smallest_noise(
@@ -168,14 +181,11 @@ def _smallest_noise(
     if mechanism == "gaussian":
         return "gaussian", accounting.gaussian_scale(epsilon, delta, b=apart, rows=rows)
     laplace = accounting.laplace_scale(epsilon, delta, b=apart, rows=rows)
-    if mechanism == "laplace":
-        return "laplace", laplace
-    try:
-        gaussian = accounting.gaussian_scale(epsilon, delta, b=apart, rows=rows)
-    except ValueError:  # it cannot be computed at this epsilon and delta
-        return "laplace", laplace
-    if gaussian**2 < 2.0 * laplace**2:
-        return "gaussian", gaussian
+    if mechanism is None:
+        with suppress(ValueError):  # it cannot be computed at every epsilon and delta
+            gaussian = accounting.gaussian_scale(epsilon, delta, b=apart, rows=rows)
+            if gaussian**2 < 2.0 * laplace**2:
+                return "gaussian", gaussian
     return "laplace", laplace
 
 

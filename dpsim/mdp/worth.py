@@ -143,6 +143,8 @@ def _gains(  # type: ignore[no-untyped-def]
             for j in range(states):
                 if transitions[s, a, j] > 0.0:
                     for factor in _product(discount, transitions[s, a, j]):
+                        if factor == 0.0:  # as the second one is if the discount is 1
+                            continue
                         for part in values[j]:
                             for term in _product(factor, part):
                                 _accumulate(sums, term)

@@ -30,7 +30,7 @@ def test_every_number_of_the_startups_is_drawn_inside_its_bar(ax):
         own = P[1 + startup, 4 + action]
         np.testing.assert_allclose(found, [*own[5:], own[1 + startup]])
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[4:6] == ["startup 3 (price 1.5, closes 0.7), held", "invested in"]
+    assert labels[4:6] == ["startup 3 (offer 1.5, accepted 0.7), held", "invested in"]
 
 
 DECISIONS = [
