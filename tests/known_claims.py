@@ -354,7 +354,7 @@ def of_posterior(row):
     adjacency = row.about["adjacency"]
     yield row.profile(
         "posterior_delta",
-        lambda at: accounting.dirichlet.posterior_delta(
+        lambda at: accounting.exact.posterior_delta(
             at, kappa=kappa, alpha=alpha, adjacency=adjacency
         ),
     )

@@ -320,12 +320,12 @@ def wrong_temperature(patch, factor):
 
 def wrong_accounting(patch, factor):
     """The parameters of the dominating pair of Beta or Gamma variables."""
-    right = accounting.dirichlet.beta_parameters
+    right = accounting.exact.beta_parameters
 
     def beta_parameters(name, scale, eta, shift):
         return right(name, factor * np.asarray(scale), eta, shift)
 
-    for module in (accounting.dirichlet, accounting.composition):
+    for module in (accounting.exact, accounting.composition):
         patch.setattr(module, "beta_parameters", beta_parameters)
 
 

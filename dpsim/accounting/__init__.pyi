@@ -1,4 +1,4 @@
-from .dirichlet import (
+from .exact import (
     exact_delta as exact_delta,
     exact_epsilon as exact_epsilon,
     calibrate_k as calibrate_k,
@@ -18,7 +18,7 @@ from .audit import (
 )
 from . import (
     composition as composition,
-    dirichlet as dirichlet,
+    exact as exact,
     noise_scales as noise_scales,
     audit as audit,
 )

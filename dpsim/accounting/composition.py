@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, polygamma
 
 from dpsim import checks
-from dpsim.accounting.dirichlet import (
+from dpsim.accounting.exact import (
     LARGEST_EPSILON,
     beta_parameters,
     minimum_and_shift,

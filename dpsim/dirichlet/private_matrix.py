@@ -106,7 +106,7 @@ def privatize(
     bound based on the 2-norm would be worse by a factor of sqrt(n / 2).
 
     *A change of many entries costs no more than a change of two* if k eta >= 1/2
-    (proven in `dpsim.accounting.dirichlet`). Let s be 1/N or b/2, or 1 - m eta, the
+    (proven in `dpsim.accounting.exact`). Let s be 1/N or b/2, or 1 - m eta, the
     diameter of the set of projections, if that is smaller. Then the delta of a row is
     at most that of Beta(k eta + k s, k eta) against its mirror image. With `b`, this
     value is attained for rows with at least three possible entries. With `records`, it
@@ -160,9 +160,7 @@ def privatize(
         )
     neighbours = _neighbours(domain, eta, b, records, rows)
     k = _largest_k(epsilon, delta, eta, neighbours, domain.two_entries)
-    largest = accounting.dirichlet.PARAMETER_RANGE[1] / np.maximum(
-        eta, neighbours.shift
-    )
+    largest = accounting.exact.PARAMETER_RANGE[1] / np.maximum(eta, neighbours.shift)
     exact = (
         neighbours.together == 1
         and records is None
@@ -398,7 +396,7 @@ def _largest_k(
     shift = neighbours.shift[moving]
     least = SMALLEST_K_ETA / eta
     if two_entries:
-        smallest = accounting.dirichlet.PARAMETER_RANGE[0]
+        smallest = accounting.exact.PARAMETER_RANGE[0]
         least = smallest / min(eta, shift.min()) * (1.0 + 1e-9)
     if neighbours.together > 1:
         return matrix.largest_k(epsilon, delta, shift=shift, eta=eta, least=least)

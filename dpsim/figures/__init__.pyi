@@ -46,7 +46,7 @@ from .overview import (
     manhattan as manhattan,
     claims_chart as claims_chart,
 )
-from .dirichlet import (
+from .densities import (
     beta_densities as beta_densities,
 )
 from .matrix_dirichlet import (
@@ -91,7 +91,7 @@ from . import (
     graphs as graphs,
     price as price,
     private_chain as private_chain,
-    dirichlet as dirichlet,
+    densities as densities,
     matrix_dirichlet as matrix_dirichlet,
     data_driven_markov as data_driven_markov,
     permute_and_flip as permute_and_flip,

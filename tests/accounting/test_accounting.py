@@ -181,11 +181,11 @@ def test_calibrated_kappa_is_the_largest():
         )
         arguments = {"alpha": [10.0, 20.0], "adjacency": adjacency}
         assert np.all(
-            accounting.dirichlet.posterior_delta([1.2, 3.0], kappa=kappa, **arguments)
+            accounting.exact.posterior_delta([1.2, 3.0], kappa=kappa, **arguments)
             <= 1e-6
         )
         assert np.all(
-            accounting.dirichlet.posterior_delta(
+            accounting.exact.posterior_delta(
                 [1.2, 3.0], kappa=kappa * (1 + 1e-6), **arguments
             )
             > 1e-6
@@ -272,7 +272,7 @@ def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
     a = kappa * alpha
     t = kappa
     limit = float(
-        accounting.dirichlet.posterior_delta(
+        accounting.exact.posterior_delta(
             epsilon, kappa=kappa, alpha=alpha, adjacency="add-remove"
         )
     )
@@ -358,7 +358,7 @@ def test_one_release_composes_to_the_exact_profile():
 def test_unusual_releases_are_bracketed_too(a, t):
     delta = np.array([0.1, 1e-6])
     epsilon = posterior_epsilon(delta, kappa=t, alpha=a / t)
-    exact = accounting.dirichlet.posterior_delta(epsilon, kappa=t, alpha=a / t)
+    exact = accounting.exact.posterior_delta(epsilon, kappa=t, alpha=a / t)
     scale = 0.5 / (2 * a + t)
     lower, upper = accounting.compose(
         1 / scale, eta=a * scale, shift=t * scale
@@ -410,7 +410,7 @@ def test_arguments_broadcast():
         ("shift", lambda: accounting.exact_epsilon(1e-6, 10.0, eta=0.1, shift=0.81)),
         (
             "adjacency",
-            lambda: accounting.dirichlet.posterior_delta(
+            lambda: accounting.exact.posterior_delta(
                 1.0, kappa=1.0, alpha=1.0, adjacency="swap"
             ),
         ),
@@ -431,7 +431,7 @@ def test_refusals_name_the_argument(name, call):
 def test_no_delta_is_rounded_down_to_nothing():
     """Below 1e-308 a number would become 0, which is a promise that no draw of a Dirichlet variable keeps."""
     exact = accounting.exact_delta([1e3, 1e6, 1e30], 20.0, shift=0.01, eta=0.1)
-    posterior = accounting.dirichlet.posterior_delta(
+    posterior = accounting.exact.posterior_delta(
         [1e3, 1e30], kappa=0.5, alpha=1.0, adjacency="add-remove"
     )
     upper = dirichlet.theorem1_delta_bounds(1e5, eta=0.1, gamma=1e-9, n=3)[1]

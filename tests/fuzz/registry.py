@@ -58,8 +58,8 @@ LEFT_OUT = {
         boltzmann.zero_sum_noise.one_zero_sum_laplace numerics.exact_draws.*
         words.automaton.draw_error boltzmann.epsilon.log_normalisers
         boltzmann.mixing.enough_steps boltzmann.epsilon.losses
-        boltzmann.epsilon.hockey_stick_sums accounting.dirichlet.minimum_and_shift
-        accounting.dirichlet.beta_parameters accounting.noise_scales.laplace_delta
+        boltzmann.epsilon.hockey_stick_sums accounting.exact.minimum_and_shift
+        accounting.exact.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants
         dirichlet.mechanism.count_below mdp.model.policy_weights mdp.model.read_only
         mdp.model.refuse_other mdp.worth.* words.distances.best_offset
@@ -87,7 +87,7 @@ LEFT_OUT = {
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a "
     "browser tests/site": """
         figures.boltzmann_histograms.* figures.data_driven_markov.*
-        figures.dirichlet.* figures.explore.* figures.graphs.draw_* figures.maps.*
+        figures.densities.* figures.explore.* figures.graphs.draw_* figures.maps.*
         figures.matrix_dirichlet.* figures.mdp_policy_synthesis.* figures.overview.*
         figures.permute_and_flip.* figures.private_chain.* figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.draw_*
@@ -590,19 +590,19 @@ posterior = {
 }
 deltas = reals(1e-300, 1.0)
 levels = st.one_of(epsilons, reals(0.0, 1e6))
-add("accounting.dirichlet.exact_delta", probability, borders(epsilon=levels, k=ks))
-add("accounting.dirichlet.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
-add("accounting.dirichlet.privacy_floor", non_negative, borders(delta=deltas))
-add("accounting.dirichlet.calibrate_k", non_negative, reachable())
-add("accounting.dirichlet.posterior_delta", probability, epsilon=levels, **posterior)
+add("accounting.exact.exact_delta", probability, borders(epsilon=levels, k=ks))
+add("accounting.exact.exact_epsilon", non_negative, borders(delta=deltas, k=ks))
+add("accounting.exact.privacy_floor", non_negative, borders(delta=deltas))
+add("accounting.exact.calibrate_k", non_negative, reachable())
+add("accounting.exact.posterior_delta", probability, epsilon=levels, **posterior)
 add(
-    "accounting.dirichlet.posterior_floor",
+    "accounting.exact.posterior_floor",
     non_negative,
     delta=deltas,
     alpha=reals(1e-3, 1e3),
     adjacency=adjacency,
 )
-add("accounting.dirichlet.calibrate_kappa", non_negative, reachable_posterior())
+add("accounting.exact.calibrate_kappa", non_negative, reachable_posterior())
 
 
 def composed(epsilon: Any = 1.0, delta: Any = 0.01, **groups: Any) -> Any:

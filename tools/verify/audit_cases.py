@@ -232,7 +232,7 @@ def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
         return factor * kappa * log_ratio(x)
 
     def claim(epsilon: Array) -> Array:
-        return accounting.dirichlet.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+        return accounting.exact.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
 
     epsilon = levels(claim)
     exact = claim(epsilon)
@@ -266,7 +266,7 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
         return beta_loss(np.log(x[:, 0]), *shapes(factor))
 
     def claim(epsilon: Array) -> Array:
-        return accounting.dirichlet.posterior_delta(
+        return accounting.exact.posterior_delta(
             epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove"
         )
 
