@@ -24,6 +24,9 @@ from dpsim.ledger.table_formats import Table, html_table
 THUMBNAIL = "thumbnail"
 """The name of the picture that a notebook's opening shows."""
 
+THUMBNAIL_DPI = 120
+"""With it, a thumbnail of 3.5 inches is 420 pixels wide, so it fills no screen."""
+
 
 def save(
     fig: Figure, name: str, data: pd.DataFrame, output: str, *, owner_only: bool = False
@@ -67,7 +70,7 @@ def save(
     picture = folder / f"{name}.png"
     canvas = fig.canvas
     dpi = fig.dpi
-    wanted = plt.rcParams["savefig.dpi"]
+    wanted = THUMBNAIL_DPI if name == THUMBNAIL else plt.rcParams["savefig.dpi"]
     fig.dpi = dpi if wanted == "figure" else wanted
     # fig.savefig would render the figure twice.
     with files.replacing(picture, owner_only=owner_only) as partial:

@@ -16,13 +16,10 @@ import addresses
 from markup import downloads, plain
 
 from dpsim import __version__, ledger, paths
+from dpsim.figures.saving import THUMBNAIL, THUMBNAIL_DPI
 
 SCREEN = 110 / 200
 """Notebooks show figures at 110 dots per inch, the png files have 200."""
-
-THUMBNAIL = "thumbnail"
-"""The name of the picture that a notebook's opening shows, which is not a figure with a
-caption."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def thumbnail(name: str, notebook: Any, folder: Path, up: str = "") -> str:
     found = re.search(SHOWN, notebook.cells[0].source)
     if not found or not path.is_file():
         return ""
-    width, height = screen_size(path)
+    width, height = screen_size(path, 110 / THUMBNAIL_DPI)
     source = f"{up}figures/{name}/{path.name}"
     alt = html.escape(found[1])
     return f'<img src="{source}" alt="{alt}" width="{width}" height="{height}">'
@@ -137,8 +134,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
     made = {figure.stem: figure for figure in figures(name, notebook, folder)}
     picture = thumbnail(name, notebook, folder, up="../")
     opening = notebook.cells[0]
-    shown = picture and f"<p>{picture}</p>"
-    opening.source = re.sub(SHOWN, lambda _: shown, opening.source)
+    framed = picture and f"<p>{picture}</p>"
+    opening.source = re.sub(SHOWN, lambda _: framed, opening.source)
     captions = {
         part for figure in made.values() for part in _paragraphs(figure.caption)
     }
@@ -189,10 +186,10 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
                 cell.source = lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))
-            code = "".join(
+            anchors = "".join(
                 f'<div id="code-{made[stem].anchor}"></div>' for stem in stems
             )
-            cells.insert(start, new_markdown_cell(code))
+            cells.insert(start, new_markdown_cell(anchors))
             last = {
                 made[stem].caption: stem for stem in stems
             }  # figures may share a caption: below the last

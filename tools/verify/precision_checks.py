@@ -223,7 +223,8 @@ def dirichlet_checks() -> list[Check]:
     """Return the checks of Theorem 1."""
 
     def upper(k: float, eta: float, gamma: float, n: int) -> float:
-        return dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n)[1]
+        bounds = dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n)
+        return float(bounds[1])
 
     def of_matrix(k: float, b: float, eta: float, gamma: float, m: int) -> float:
         return dirichlet.theorem1_matrix_epsilon(
