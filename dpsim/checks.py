@@ -95,7 +95,9 @@ LARGEST_INTEGER = 2**63 - 1
 """The largest integer of NumPy."""
 
 
-def integer(name: str, value: Any, low: int, high: int | None = LARGEST_INTEGER) -> int:
+def integer(
+    name: str, value: Any, low: float, high: float | None = LARGEST_INTEGER
+) -> int:
     """Return an integer in [low, high] as an int, with no upper limit if high is None.
 
     A float without decimals, such as 3.0, is accepted as an integer, but True is not.
@@ -152,7 +154,7 @@ def integers(name: str, value: Any, low: int, high: int = LARGEST_INTEGER) -> In
     return (exact if exact.dtype.kind in "iu" else array).astype(np.int64)
 
 
-def _range(value: Any, low: int, high: int | None) -> str:
+def _range(value: Any, low: float, high: float | None) -> str:
     """Return the range in words, with the largest integer only if it is exceeded."""
     if high == LARGEST_INTEGER and not (isinstance(value, int) and value > high):
         high = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import difflib
 import json
-import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -20,16 +19,16 @@ from typing import Any
 
 from dpsim import checks, parameters, paths
 
-TYPES = {
-    "int": "an integer",
-    "float": "a number",
-    "str": "text",
-    "bool": "true or false",
-    "list[int]": "a list like 1,2,3",
-    "list[float]": "a list like 1,2,3",
-    "list[str]": "a list like 1,2,3",
+TYPES: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "int": ("an integer", parameters.integer),
+    "float": ("a number", parameters.number),
+    "str": ("text", parameters.text),
+    "bool": ("true or false", parameters.truth),
+    "list[int]": ("a list like 1,2,3", parameters.integers),
+    "list[float]": ("a list like 1,2,3", parameters.numbers),
+    "list[str]": ("a list like 1,2,3", parameters.texts),
 }
-"""The types of parameters, each with its description in messages."""
+"""The types of parameters, each with its description in messages and its reader."""
 
 
 @dataclass(frozen=True)
@@ -51,27 +50,13 @@ class Parameter:
     def read(self, value: Any) -> Any:
         """Return a value, or the text of one, in the parameter's type. Lists are
         written as 1,2,3 or ["a", "b"]. Raises ValueError for anything else."""
-        lowest = -math.inf
-        limited: dict[str, Callable[..., Any]] = {
-            "int": parameters.integer,
-            "float": parameters.number,
-            "list[int]": parameters.integers,
-            "list[float]": parameters.numbers,
-        }
-        free: dict[str, Callable[..., Any]] = {
-            "str": parameters.text,
-            "bool": parameters.truth,
-            "list[str]": parameters.texts,
-        }
+        description, reader = TYPES[self.type]
         value = value.tolist() if hasattr(value, "tolist") else value
         try:
-            if self.type in free:
-                return free[self.type](self.name, value)
-            return limited[self.type](self.name, value, lowest, math.inf)
+            return reader(self.name, value)
         except ValueError:
             raise ValueError(
-                f"{self.name} must be {TYPES[self.type]} ({self.type}), "
-                f"got {value!r:.80}"
+                f"{self.name} must be {description} ({self.type}), got {value!r:.80}"
             ) from None
 
 

@@ -17,12 +17,20 @@ from typing import Any
 from dpsim import checks
 
 
-def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+def integer(
+    name: str, value: Any, low: float = -math.inf, high: float | None = None
+) -> int:
     """Return an integer in [low, high], as `checks.integer` does, also for text."""
     return checks.integer(name, literal(value), low, high)
 
 
-def number(name: str, value: Any, low: float, high: float, **ends: bool) -> float:
+def number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    **ends: bool,
+) -> float:
     """Return a number in an interval, as `checks.scalar` does, also for text."""
     value = literal(value)
     if not isinstance(value, int | float):
@@ -54,8 +62,8 @@ def truth(name: str, value: Any) -> bool:
 def integers(
     name: str,
     value: Any,
-    low: int,
-    high: int | None = None,
+    low: float = -math.inf,
+    high: float | None = None,
     *,
     least: int = 0,
     most: int | None = None,
@@ -71,8 +79,8 @@ def integers(
 def numbers(
     name: str,
     value: Any,
-    low: float,
-    high: float,
+    low: float = -math.inf,
+    high: float = math.inf,
     *,
     least: int = 0,
     most: int | None = None,

@@ -267,6 +267,7 @@ def _papers_domain(
     )
 
 
+@checks.fits_into_memory("size")
 def noisy_matrix(
     P: ArrayLike,
     scale: float,
