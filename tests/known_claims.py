@@ -20,8 +20,8 @@ from dpsim.accounting import noise_scales
 from dpsim.boltzmann import epsilon as boltzmann_epsilon
 from dpsim.words import exact_epsilon
 from dpsim.words.automaton import log_integers
-from dpsim.words.distances import Mechanism
-from dpsim.words.space import word_space
+from dpsim.words.candidates import word_space
+from dpsim.words.permute_and_flip import Mechanism
 from dpsim_release import discrete_laplace
 
 EQUAL, AT_LEAST, AT_MOST = "equal to", "at least", "at most"
@@ -170,8 +170,6 @@ def of_distances(row, law, counts):
     yield row.above("the upper bound of Theorem 2", upper)
     yield row.below("the lower bound of Theorem 2", lower)
     yield row.below("expected_error_floor", words.expected_error_floor(*case), 0.5)
-    limit = words.reduction_limit(law.epsilon, len(counts) - 1, law.b)
-    yield row.below("reduction_limit", upper * (1.0 - limit))
 
 
 def distances(n, m, word):

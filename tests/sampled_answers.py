@@ -10,8 +10,8 @@ import numpy as np
 
 from dpsim import boltzmann, dirichlet, words
 from dpsim.words.automaton import log_integers
-from dpsim.words.distances import Mechanism, sample_distances
-from dpsim.words.space import word_space
+from dpsim.words.candidates import word_space
+from dpsim.words.permute_and_flip import Mechanism
 from dpsim_release import discrete_laplace
 
 STEPS = 150
@@ -29,7 +29,7 @@ def of_words(row, size, rng):
     counts = words.HammingAutomaton(true, letters=space).counts
     name = row.mechanism.removesuffix(" mechanism")
     law = Mechanism(name, about["epsilon"], about["b"], about.get("offset", 0))
-    found = sample_distances(law, log_integers(counts), (size,), rng)
+    found = law.draw(log_integers(counts), (size,), rng)
     if row.quantity == "expected error":
         return found
     distance = row.given["distance"]

@@ -10,21 +10,23 @@ from .automaton import (
     alphabet_counts as alphabet_counts,
     chain_counts as chain_counts,
 )
-from .distances import (
+from .permute_and_flip import (
     pmf as pmf,
     expected_error as expected_error,
     expected_error_bounds as expected_error_bounds,
     expected_error_floor as expected_error_floor,
+    draw_distances as draw_distances,
+)
+from .least_error import (
     least_expected_error as least_expected_error,
     least_mean_error as least_mean_error,
-    reduction_limit as reduction_limit,
-    draw_distances as draw_distances,
 )
 from . import (
     private_word as private_word,
-    space as space,
+    candidates as candidates,
     exact_epsilon as exact_epsilon,
     automaton as automaton,
-    distances as distances,
+    permute_and_flip as permute_and_flip,
+    least_error as least_error,
     normaliser_bound as normaliser_bound,
 )

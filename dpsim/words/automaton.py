@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpsim import checks
 from dpsim.checks import Array
 from dpsim.numerics import exact_draws
-from dpsim.words.space import (
+from dpsim.words.candidates import (
     Codes,
     WordSpace,
     successors,
@@ -86,9 +86,9 @@ class HammingAutomaton:
         The chain. An entry is non-zero if the column's state may follow the row's
         state. Booleans and probabilities are both accepted.
     start : label, optional
-        The state that precedes the word and is not part of it, or `space.ANYWHERE` for
-        words that begin in any state. No other state has its label. It must be given
-        if, and only if, an adjacency is given.
+        The state that precedes the word and is not part of it, or
+        `candidates.ANYWHERE` for words that begin in any state. No other state has its
+        label. It must be given if, and only if, an adjacency is given.
 
     Examples
     --------

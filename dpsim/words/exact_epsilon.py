@@ -8,19 +8,19 @@ is the largest log f_w(d(w, r)) - log f_v(d(v, r)) over neighbours w, v and feas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
+from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.checks import Array
+from dpsim.numerics import search
 from dpsim.words.automaton import alphabet_counts, log_integers
-from dpsim.words.distances import MECHANISMS, Mechanism, best_offset, log_integrals
-from dpsim.words.normaliser_bound import NormaliserRatio, normaliser_ratio
-from dpsim.words.space import Chain, WordSpace, successors, word_space
+from dpsim.words.candidates import Chain, WordSpace, successors, word_space
+from dpsim.words.normaliser_bound import largest_log_ratio
+from dpsim.words.permute_and_flip import MECHANISMS, Mechanism, best_offset
 
 # The largest number of feasible words for which all pairs are compared, in a second or
 # two at most.
@@ -28,11 +28,11 @@ ENUMERATED = 1000
 # The promised epsilon beyond which only the theorem's bound is used on a large chain,
 # because q would underflow.
 LARGEST_BOUNDED_EPSILON = 1000.0
-# A margin for every rounding of the bounds.
+# A margin for the rounding of an exact epsilon.
 SLACK = 1e-9
-# The share of epsilon within which the search for a promised epsilon ends (with exact
-# epsilons, and with bounds, which take longer), and its largest number of steps.
-TOLERANCE, COARSE, STEPS = 1e-3, 1e-2, 20
+# The share of epsilon within which the search for a promised epsilon ends: with exact
+# epsilons, and with bounds, which take longer.
+TOLERANCE, COARSE = 2e-4, 5e-3
 
 
 def exact_word_epsilon(
@@ -93,8 +93,9 @@ def word_epsilon_bounds(
 
     All mechanisms have the same promised epsilon. On all words of an alphabet, and on a
     chain with at most 1,000 feasible words, the bound is the exact epsilon itself. On a
-    larger chain it is the promised epsilon if b > 1. If b = 1, it comes from a bound on
-    how much one letter can change the normaliser, which takes about a second.
+    larger chain it is the promised epsilon, except for the exponential mechanism with
+    b = 1 (which the staircase then is, too). For these, it comes from a bound on how
+    much one letter can change the normaliser, which takes about a second.
 
     Parameters
     ----------
@@ -112,13 +113,23 @@ def word_epsilon_bounds(
     epsilon = checks.scalar("epsilon", epsilon, 0.0)
     space = word_space(letters, adjacency, start)
     offset = 0 if space.chain else None
-    compared = [Mechanism(name, epsilon, b, offset) for name in MECHANISMS]
-    if space.chain is None or _feasible_words(space.chain, length) <= ENUMERATED:
-        return {each.name: _exact_epsilon(space, length, each) for each in compared}
-    if b > 1 or epsilon > LARGEST_BOUNDED_EPSILON:
-        return dict.fromkeys(MECHANISMS, epsilon)
-    ratio = normaliser_ratio(space.chain, length, epsilon / 2.0)
-    return {each.name: _upper_from(ratio, each) for each in compared}
+    return {
+        name: _bound(space, length, Mechanism(name, epsilon, b, offset))[0]
+        for name in MECHANISMS
+    }
+
+
+def _bound(space: WordSpace, n: int, mechanism: Mechanism) -> tuple[float, bool]:
+    """Return a proven bound on the exact epsilon, and whether it is exact itself."""
+    chain = space.chain
+    if chain is None or _feasible_words(chain, n) <= ENUMERATED:
+        return _exact_epsilon(space, n, mechanism), True
+    promised = float(mechanism.epsilon)
+    flip = mechanism.name == "permute-and-flip"
+    if flip or mechanism.b > 1 or promised > LARGEST_BOUNDED_EPSILON:
+        return promised, False
+    rate = promised / 2.0
+    return rate + largest_log_ratio(chain, n, rate), False
 
 
 def _exact_epsilon(space: WordSpace, n: int, mechanism: Mechanism) -> float:
@@ -167,22 +178,6 @@ def _by_enumeration(chain: Chain, n: int, mechanism: Mechanism) -> float:
     )
 
 
-def _upper(chain: Chain, n: int, mechanism: Mechanism) -> float:
-    """Return a proven upper bound on the exact epsilon of a mechanism on a chain."""
-    if mechanism.b > 1 or mechanism.epsilon > LARGEST_BOUNDED_EPSILON:
-        return float(mechanism.epsilon)
-    return _upper_from(normaliser_ratio(chain, n, mechanism.epsilon / 2.0), mechanism)
-
-
-def _upper_from(ratio: NormaliserRatio, mechanism: Mechanism) -> float:
-    """Return a proven upper bound for b = 1, from the bounds on the normaliser."""
-    rate = mechanism.epsilon / 2.0
-    bound = rate + ratio.upper
-    if mechanism.name == "permute-and-flip":
-        bound = _permute_and_flip_bound(ratio, rate)
-    return min(float(mechanism.epsilon), bound)
-
-
 def calibrated(
     space: WordSpace, n: int, epsilon: float, b: int, name: str
 ) -> tuple[Mechanism, float, bool]:
@@ -203,74 +198,17 @@ def calibrated(
             log_counts = log_integers(alphabet_counts(n, letters))
             offset = best_offset(log_counts, 2.0 * epsilon, b)
         return Mechanism(name, 2.0 * epsilon, b, offset), epsilon, letters > 1
-    large = None
-    if space.chain and _feasible_words(space.chain, n) > ENUMERATED:
-        large = space.chain
-    # by the theorem, the exact epsilon is at most the promised one
-    best = Mechanism(name, epsilon, b), epsilon, False
-    if b > 1 and large:
-        return best
-    tolerance = COARSE if large else TOLERANCE
-    aim = (1.0 - tolerance / 2.0) * epsilon
-    low = 0.0
-    below = aim
-    high = 2.0 * epsilon
-    above = 0.0
-    for _ in range(STEPS):  # false position (Illinois)
-        promised = max(epsilon, low + (high - low) * below / (below + above))
-        tried = Mechanism(name, promised, b)
-        cost = (
-            _upper(large, n, tried)
-            if large
-            else _exact_epsilon(space, n, tried) + SLACK
-        )
-        if cost > epsilon:
-            if above:
-                below /= 2.0
-            high = promised
-            above = cost - aim
-            continue
-        best = tried, cost, large is None
-        if above == 0.0 or cost >= (1.0 - tolerance) * epsilon:
-            break
-        low = promised
-        below = aim - cost
-        above /= 2.0
-    return best
 
+    @cache
+    def spent(promised: float) -> tuple[float, bool]:
+        bound, exact = _bound(space, n, Mechanism(name, promised, b))
+        return min(promised, bound + SLACK), exact  # the theorem's bound is the promise
 
-def _permute_and_flip_bound(ratio: NormaliserRatio, rate: float) -> float:
-    """Return an upper bound on the exact epsilon of permute-and-flip for b = 1.
-
-    It follows from Z_v <= exp(ratio.upper) Z_w. With I_w(l) = f_w(l) / q_l the loss is
-    at most log(1 / q) plus the larger of log I_w(0) / I_v(1) and, for words that differ
-    from both w and v in the letter concerned, log I_w(1) / I_v(2). Because
-    log(1 - u x) / x is between -u and log(1 - u q) / q on (0, q], I_w(0) <= integral
-    exp(-u (Z_w - 1)), I_w(1) <= integral (1 - u) exp(-u (Z_w - 1 - q)), and
-    I_v(1) >= integral (1 - u) (1 - u q)^k with k = (Z_v - 1) / q - 1. I_v(2) is at
-    least the same integral with k + 1 in place of k. All these fall as Z grows. So in
-    each cell of a grid of Z_w, the bounds on I_w are taken at the left end and those on
-    I_v at the right end. Beyond the grid I_w(0) <= 1 / (Z_w - 1),
-    I_w(1) <= 1 / (Z_w - 1 - q) and every I_v >= 1 / (1 + Z_v). In every case examined,
-    the bound from the last cell, which is 0.2 % wide, exceeded the bound beyond the
-    grid.
-    """
-    q = math.exp(-rate)
-    growth = math.exp(ratio.upper)
-    least = math.exp(max(0.0, min(ratio.log_smallest, 600.0)))
-    grid = least * np.exp(np.arange(0.0, math.log(1e5), 2e-3))
-    left = grid[:-1] - 1.0
-    right = growth * grid[1:] - 1.0
-    whole = np.where(left < 1e-12, 1.0, -np.expm1(-left) / np.maximum(left, 1e-12))
-    rest = np.maximum(left - q, 1e-3)
-    tail = np.where(left - q < 1e-3, 0.5, (rest - 1.0 + np.exp(-rest)) / rest**2)
-
-    def log_least(multiplicity: Array) -> Array:
-        logs = np.stack([np.zeros(len(right)), np.log(multiplicity)], axis=1)
-        return log_integrals(logs, np.array([0.0, -rate]))[:, 1]
-
-    first = np.log(whole) - log_least(np.maximum(right / q, 1.0))
-    second = np.log(tail) - log_least(right / q + 1.0)
-    end = grid[-1]
-    beyond = math.log((1.0 + growth * end) / (end - 1.0 - q))
-    return rate + max(float(first.max()), float(second.max()), beyond) + SLACK
+    _, exact = spent(epsilon)
+    promised = search.last_kept(
+        lambda promised: spent(promised)[0] - epsilon,
+        epsilon,
+        2.0 * epsilon,
+        (TOLERANCE if exact else COARSE) * epsilon,
+    )
+    return Mechanism(name, promised, b), *spent(promised)

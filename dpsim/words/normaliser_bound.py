@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from dpsim.checks import Array
-from dpsim.words.space import Chain, successors
+from dpsim.words.candidates import Chain, successors
 
 # The number of expanded windows, and the gap between the bounds, at which the search
 # stops.
@@ -37,18 +37,6 @@ BATCH = 50
 MEMORY, NARROW = 2**28, 500_000
 # A relative margin for every rounding of the interval arithmetic.
 SLACK = 1e-9
-
-
-class NormaliserRatio(NamedTuple):
-    """Bounds on the largest ratio of two normalisers, and on every normaliser.
-
-    The first two satisfy lower <= max log(Z_v / Z_w) <= upper, and some pair of words
-    attains the lower bound. The third is a lower bound on every log Z_w.
-    """
-
-    lower: float
-    upper: float
-    log_smallest: float
 
 
 class Side(NamedTuple):
@@ -90,21 +78,21 @@ class Window(NamedTuple):
     other: int
 
 
-def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
-    """Return bounds on the largest log(Z_v / Z_w) over words that differ in one letter.
+def largest_log_ratio(chain: Chain, n: int, rate: float) -> float:
+    """Return an upper bound on log(Z_v / Z_w) over words that differ in one letter.
 
     The words are all feasible words w, v of length n, and q = exp(-rate) with
-    rate >= 0. Both bounds hold up to a relative error of 1e-9. They differ by at most
-    1e-3 unless the chain needs more than 10,000 windows. In that case, the upper bound
-    is the largest bound among the windows that are still open. It is instead the
-    trivial bound, which is the rate, if the message bounds need more than 256 MiB (16 n
-    S^2 bytes), or if there may be more than 500,000 narrow windows (n times the largest
-    number of successors times the sum of their squares).
+    rate >= 0. The bound holds up to a relative error of 1e-9. It exceeds the largest
+    log-ratio by at most 1e-3 unless the chain needs more than 10,000 windows. In that
+    case, it is the largest bound among the windows that are still open. It is instead
+    the trivial bound, which is the rate, if the message bounds need more than 256 MiB
+    (16 n S^2 bytes), or if there may be more than 500,000 narrow windows (n times the
+    largest number of successors times the sum of their squares).
     """
     able = np.diff(chain.indptr)  # successors of each state
     narrow = n * (able**2).sum() * able.max()
     if 16 * n * chain.states**2 > MEMORY or narrow > NARROW:
-        return NormaliserRatio(0.0, rate, 0.0)
+        return rate
     q = math.exp(-rate)
     matrix = sp.csr_array(
         (np.ones(len(chain.indices)), chain.indices, chain.indptr),
@@ -114,9 +102,7 @@ def normaliser_ratio(chain: Chain, n: int, rate: float) -> NormaliserRatio:
     weights = np.where(chain.letters[:, None] == chain.letters, 1.0, q)
     before = _side(sp.csr_array(matrix.T), first, n, weights)
     after = _side(matrix, np.ones(chain.states), n, weights)
-    lower, upper = _branch_and_bound(before, after, chain, n, q)
-    log_smallest = _log_smallest(before, n)
-    return NormaliserRatio(lower, min(rate, upper + SLACK), log_smallest - SLACK)
+    return min(rate, _branch_and_bound(before, after, chain, n, q) + SLACK)
 
 
 def _side(feeds: sp.csr_array, first: Array, n: int, weights: Array) -> Side:
@@ -140,15 +126,6 @@ def _side(feeds: sp.csr_array, first: Array, n: int, weights: Array) -> Side:
         low[last + 1, reached] = np.minimum.reduceat(lows, begins, axis=0)
         high[last + 1, reached] = np.maximum.reduceat(highs, begins, axis=0)
     return side
-
-
-def _fed(side: Side, state: int) -> list[int]:
-    """Return the states that may come just before a state, counted from this end."""
-    feeds = side.feeds
-    found: list[int] = feeds.indices[
-        feeds.indptr[state] : feeds.indptr[state + 1]
-    ].tolist()
-    return found
 
 
 def _step(
@@ -193,11 +170,8 @@ def _inflows(side: Side, known: tuple[int, ...], place: int) -> dict[int, Array]
 
 def _branch_and_bound(
     before: Side, after: Side, chain: Chain, n: int, q: float
-) -> tuple[float, float]:
-    """Return bounds on the largest log-ratio of normalisers.
-
-    Some pair of words attains the lower bound.
-    """
+) -> float:
+    """Return an upper bound on the largest log-ratio of normalisers."""
     sides = before, after
     ends = [np.stack([side.first, side.first]) for side in sides]
     alike = (chain.letters[:, None] == chain.letters).astype(float)
@@ -262,7 +236,7 @@ def _branch_and_bound(
                 closed.append((value, window))
         lower = max([lower, *(value for value, w in closed if windows.whole(w))])
         add([child for *_, window in best for child in windows.wider(window)])
-    return lower, max(lower, -heap[0][0]) if heap else lower
+    return max(lower, -heap[0][0]) if heap else lower
 
 
 class _Windows:
@@ -311,8 +285,9 @@ class _Windows:
         outermost = left[0] if left else state
         return [
             window._replace(left=(s, *left))
-            for s in _fed(self.before, outermost)
-            if self.before.feasible[first - 1, s]
+            for s in np.flatnonzero(
+                self.before.fed[outermost] & self.before.feasible[first - 1]
+            ).tolist()
         ]
 
     def _further_right(self, window: Window) -> list[Window]:
@@ -330,24 +305,3 @@ class _Windows:
             for letter, s in self.follow[right[0] if right else state].items()
             if letter in self.follow[other] and feasible[s]
         ]
-
-
-def _log_smallest(side: Side, n: int) -> float:
-    """Return a lower bound on log Z_w over all feasible words w.
-
-    It is the cost of the cheapest path if every message grows as little as it can.
-    """
-    letters = np.repeat(np.arange(len(side.first)), np.diff(side.feeds.indptr))
-    feeds = side.feeds.toarray()
-    smallest = np.where(side.feasible[0], 0.0, np.inf)
-    for position in range(1, n):
-        here = side.feasible[position - 1, side.feeds.indices]
-        letter = letters[here]
-        source = side.feeds.indices[here]
-        inflow = (side.low[position - 1, source] * feeds[letter]).sum(axis=1)
-        reached = np.full(len(smallest), np.inf)
-        np.minimum.at(reached, letter, smallest[source] + np.log(inflow))
-        smallest = reached
-    last = side.feasible[n - 1]
-    final = np.log(side.low[n - 1, last].sum(axis=1))
-    return float((smallest[last] + final).min())

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from dpsim import checks, private
 from dpsim.words.automaton import HammingAutomaton, draw_error
-from dpsim.words.distances import MECHANISMS
+from dpsim.words.candidates import WordSpace, word_space
 from dpsim.words.exact_epsilon import calibrated
-from dpsim.words.space import WordSpace, word_space
+from dpsim.words.permute_and_flip import MECHANISMS
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
 # The smallest margin of epsilon for rounding.
@@ -58,7 +58,8 @@ def privatize(
         about the word except its length is protected.
     letters, adjacency, start
         As in `HammingAutomaton`. They are public, and private words follow the
-        adjacency too. With `space.ANYWHERE` nothing about the first letter is public.
+        adjacency too. With `candidates.ANYWHERE` nothing about the first letter is
+        public.
     mechanism : {"staircase", "exponential", "permute-and-flip"}, optional
         None means the mechanism with the smallest known error at the same guarantee
         (see Notes).
@@ -89,7 +90,8 @@ def privatize(
     exponential mechanism at the same promised epsilon.
 
     For up to 1,000 words on a network the epsilon is exact and found by enumeration.
-    For more words it is a proven upper bound, whose computation takes about a second
+    For more words it is the promised epsilon or, for the exponential mechanism with
+    b = 1, a better proven upper bound, whose computation takes about a second
     for each promised epsilon that is tried.
 
     Examples

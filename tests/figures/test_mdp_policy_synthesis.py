@@ -8,7 +8,7 @@ import pytest
 
 from dpsim import mdp as mdps
 from dpsim.figures import draw_startups, plan_chart, word_chart
-from dpsim.words.distances import MECHANISMS
+from dpsim.words.permute_and_flip import MECHANISMS
 
 
 def test_every_number_of_the_startups_is_drawn_inside_its_bar(ax):

@@ -51,7 +51,7 @@ LEFT_OUT = {
         checks.mask checks.fitted checks.shown checks.arrayed checks.flag
         checks.together numerics.hockey_stick.* numerics.search.*
         numerics.special.tail_series numerics.special.log1p_minus
-        words.distances.largest_exponential markov.sparse.square
+        markov.sparse.square
         dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
         boltzmann.sampling.draw_limit boltzmann.sampling.limit_error
         boltzmann.sampling.step_error boltzmann.private_histogram.rounding_delta
@@ -62,10 +62,11 @@ LEFT_OUT = {
         accounting.exact.beta_parameters accounting.noise_scales.laplace_delta
         dirichlet.mechanism.dirichlet_parameters dirichlet.mechanism.gamma_constants
         dirichlet.mechanism.count_below mdp.model.policy_weights mdp.model.read_only
-        mdp.model.refuse_other mdp.worth.* words.distances.best_offset
-        words.distances.sample_distances words.distances.log_integrals
+        mdp.model.refuse_other mdp.worth.* words.permute_and_flip.best_offset
+        words.permute_and_flip.log_integrals
         words.normaliser_bound.* words.exact_epsilon.calibrated
-        words.space.feasible_transitions words.space.successors release.chain.losses
+        words.candidates.feasible_transitions words.candidates.successors
+        release.chain.losses
         release.intervals.* release.estimate.count_bins
         release.estimate.bin_likelihood release.estimate.bin_shares
         release.estimate.expected_counts""",
@@ -1129,7 +1130,7 @@ add(
     call=lambda **kw: asked(words_.HammingAutomaton(**kw)),
 )
 pmf = with_counts(law(), "mechanism")
-add("words.distances.pmf", sums_to_one, with_counts(law()))
+add("words.permute_and_flip.pmf", sums_to_one, with_counts(law()))
 chained = st.lists(
     st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=1, max_size=4
 )
@@ -1145,23 +1146,16 @@ few = st.integers(1, 4).map(
     lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
 )
 add(
-    "words.distances.least_mean_error",
+    "words.least_error.least_mean_error",
     between(0, 4),
     apart=few,
     epsilon=real(0.0, 20.0),
 )
-add("words.distances.expected_error", between(0, 6), with_counts(law()))
-add("words.distances.expected_error_bounds", ordered(between(-100, 6)), pmf)
-add("words.distances.expected_error_floor", between(0, 6), pmf)
+add("words.permute_and_flip.expected_error", between(0, 6), with_counts(law()))
+add("words.permute_and_flip.expected_error_bounds", ordered(between(-100, 6)), pmf)
+add("words.permute_and_flip.expected_error_floor", between(0, 6), pmf)
 add(
-    "words.distances.reduction_limit",
-    between(0, 0.5),
-    epsilon=levels,
-    n=st.integers(1, 50),
-    b=st.integers(1, 9),
-)
-add(
-    "words.distances.draw_distances",
+    "words.permute_and_flip.draw_distances",
     between(0, 6),
     with_counts(law(), size=size, rng=rng),
 )
@@ -1195,11 +1189,11 @@ add(
     call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()),
 )
 add(
-    "words.space.word_space", anything, spaces_of_words, checked=False
+    "words.candidates.word_space", anything, spaces_of_words, checked=False
 )  # text is an alphabet
 
 add(
-    "words.distances.least_expected_error",
+    "words.least_error.least_expected_error",
     between(0, 12),
     n=st.integers(1, 12),
     m=st.integers(2, 30),

@@ -1,7 +1,5 @@
 """Words by brute force: all of a space, their distances, and what a law of the distance spends on them."""
 
-import itertools
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -39,20 +37,24 @@ def without_return(adjacency, start):
 
 
 def feasible(length, letters=None, adjacency=None, start=None):
-    """All words of a space, by trying each."""
+    """All words of a space, letter by letter, in the order of the labels."""
     matrix = None if adjacency is None else sp.csr_array(adjacency).toarray()
     labels = range(len(matrix)) if letters is None else letters
     labels = list(range(labels)) if isinstance(labels, int) else list(labels)
-    for word in itertools.product(dict.fromkeys(labels), repeat=length):
-        if matrix is None:
+    states = {label: [other == label for other in labels] for label in labels}
+
+    def further(word, here):  # the states that a word may have reached
+        if len(word) == length:
             yield word
-            continue
-        path = word if start is words.space.ANYWHERE else (start, *word)
-        here = np.array([label == path[0] for label in labels])
-        for letter in path[1:]:
-            here = (here @ matrix > 0) & [label == letter for label in labels]
-        if here.any():
-            yield word
+            return
+        for label, those in states.items():
+            there = those if matrix is None or here is None else (here @ matrix > 0)
+            reached = np.logical_and(there, those)
+            if reached.any():
+                yield from further((*word, label), reached)
+
+    free = matrix is None or start is words.candidates.ANYWHERE
+    yield from further((), None if free else np.array(states[start]))
 
 
 def apart(space, word=None):

@@ -7,7 +7,7 @@ import pytest
 
 from dpsim.numerics import exact_draws
 from dpsim.words.automaton import draw_error
-from dpsim.words.space import word_space
+from dpsim.words.candidates import word_space
 
 RING = (np.eye(5) + np.roll(np.eye(5), 1, 1) + np.roll(np.eye(5), 2, 1)).astype(int)
 SPACES = {

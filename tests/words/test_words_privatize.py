@@ -12,9 +12,9 @@ from dpsim import words
 from dpsim.numerics import exact_draws
 from dpsim.words import exact_epsilon, normaliser_bound, private_word
 from dpsim.words.automaton import draw_error, log_integers
-from dpsim.words.distances import MECHANISMS, Mechanism
+from dpsim.words.candidates import word_space
 from dpsim.words.exact_epsilon import calibrated
-from dpsim.words.space import word_space
+from dpsim.words.permute_and_flip import MECHANISMS, Mechanism
 
 SPACES = {
     "binary": ({"letters": 2}, 4),
@@ -22,7 +22,7 @@ SPACES = {
     "one letter": ({"letters": 5}, 1),
     "network": ({"adjacency": FOUR, "start": 0}, 3),
     "no way back": (without_return(FOUR, 0), 4),
-    "secret start": ({"adjacency": FOUR, "start": words.space.ANYWHERE}, 3),
+    "secret start": ({"adjacency": FOUR, "start": words.candidates.ANYWHERE}, 3),
 }
 
 
@@ -190,6 +190,7 @@ def test_a_large_network_spends_a_proven_bound(monkeypatch):
             bounded, proven, enumerated = calibrated(space, 5, 2.0, 1, mechanism)
             wide, at_most, _ = calibrated(space, 5, 2.0, 2, mechanism)
         assert not enumerated and proven <= 2.0
+        assert (bounded.epsilon == 2.0) == (mechanism == "permute-and-flip")
         assert (
             words.exact_word_epsilon(
                 5, bounded.epsilon, mechanism=mechanism, adjacency=FOUR, start=0

@@ -22,6 +22,7 @@ from scipy.stats import beta as beta_law
 from dpsim import accounting, boltzmann, dirichlet, mdp, words
 from dpsim.checks import Array, Integers
 from dpsim.mdp import model
+from dpsim.words.permute_and_flip import Mechanism
 from tools.verify import measures
 
 SMALLEST_CLAIM = 0.01
@@ -680,15 +681,15 @@ def word_mechanism(
     log_counts = np.array([automaton.log_counts for automaton in automata])
 
     def laws(factor: float) -> Array:
-        log_f = words.distances.Mechanism(kind, factor * epsilon, b, offset).log_f(
-            log_counts
-        )
+        log_f = words.permute_and_flip.Mechanism(
+            kind, factor * epsilon, b, offset
+        ).log_f(log_counts)
         law = np.exp(np.take_along_axis(log_f, distance, axis=1))
         return law / law.sum(axis=1, keepdims=True)
 
     def draw(w: int, factor: float, size: int, rng: np.random.Generator) -> Integers:
-        law = words.distances.Mechanism(kind, factor * epsilon, b, offset)
-        distances = words.distances.sample_distances(law, log_counts[w], (size,), rng)
+        law = Mechanism(kind, factor * epsilon, b, offset)
+        distances = law.draw(log_counts[w], (size,), rng)
         return code[automata[w].sample(distances, rng) @ place]
 
     apart = (distance > 0) & (distance <= b)

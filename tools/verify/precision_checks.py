@@ -554,13 +554,13 @@ def discrete_checks() -> list[Check]:
 
     def flip(counts: Sequence[int], epsilon: float, b: int, distance: int) -> Any:
         logs = words.automaton.log_integers(np.array(counts, dtype=object))
-        return words.distances.Mechanism("permute-and-flip", epsilon, b).log_f(logs)[
-            distance
-        ]
+        return words.permute_and_flip.Mechanism("permute-and-flip", epsilon, b).log_f(
+            logs
+        )[distance]
 
     return [
         Check(
-            "words.distances.Mechanism.log_f, permute-and-flip",
+            "words.permute_and_flip.Mechanism.log_f, permute-and-flip",
             flip,
             permute_and_flip,
             laws[::3],

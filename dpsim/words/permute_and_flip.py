@@ -1,9 +1,10 @@
-"""The distribution of the distance between a word and its private version.
+"""Permute-and-flip and two other mechanisms: the law and draws of their distances.
 
-Every mechanism here gives each of the N_l words at distance l the same probability
-f(l). So the distribution of the distance depends only on the counts N_0, ..., N_n,
-where N_0 >= 1 because the word itself is counted. The formulas use
-q_l = exp(-epsilon l / (2 b)) and Z = sum_l N_l q_l.
+The distance is that between a word and its private version. Every mechanism gives each
+of the N_l words at distance l the same probability f(l). So the distribution of the
+distance depends only on the counts N_0, ..., N_n, where N_0 >= 1 because the word
+itself is counted. The formulas use q_l = exp(-epsilon l / (2 b)) and
+Z = sum_l N_l q_l.
 """
 
 from __future__ import annotations
@@ -13,15 +14,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dpsim import checks
 from dpsim.checks import Array, Integers
 from dpsim.numerics.special import NODES, WEIGHTS
-from dpsim.words.automaton import alphabet_counts, log_integers
+from dpsim.words.automaton import log_integers
 
 MECHANISMS = ("permute-and-flip", "exponential", "staircase")
 
@@ -64,6 +63,13 @@ class Mechanism(NamedTuple):
         """Return the probabilities (..., n + 1) of the distances 0 to n."""
         pmf = np.exp(log_counts + self.log_f(log_counts))
         return np.asarray(pmf / pmf.sum(axis=-1, keepdims=True))
+
+    def draw(
+        self, log_counts: Array, shape: tuple[int, ...], rng: np.random.Generator
+    ) -> Integers:
+        """Return distances in the given shape for one vector of log-counts (n + 1,)."""
+        pmf = self.pmf(log_counts)
+        return np.asarray(rng.choice(len(pmf), shape, p=pmf))
 
 
 def pmf(
@@ -194,38 +200,6 @@ def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> A
     return checks.plain(_mean(np.exp(log_counts + log_q - log_scale)))
 
 
-def reduction_limit(epsilon: ArrayLike, n: int, b: int = 1) -> Array:
-    """Return the largest share (...) by which permute-and-flip can lower the error.
-
-    The expected error is compared with that of the exponential mechanism at the same
-    promised epsilon, over all counts. The share is (1 - exp(-epsilon n / (2 b))) / 2,
-    which is always below one half. (The abstract of McKenna and Sheldon 2020 states
-    "improvements up to a factor of two".)
-
-    Parameters
-    ----------
-    epsilon, b : as in `pmf`
-    n : int, letters, at least 1
-
-    Notes
-    -----
-    Because Z >= 1 + q_l where N_l > 0, the ratio Z / (1 + Z - q_l) of
-    `expected_error_floor` is at least (1 + q_l) / 2 >= (1 + q_n) / 2. A word whose only
-    alternative is at distance n attains the limit.
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> float(words.reduction_limit(5.0, 2).round(6))
-    0.496631
-    """
-    epsilon = checks.real("epsilon", epsilon, 0.0)
-    n = checks.integer("n", n, 1)
-    b = checks.integer("b", b, 1)
-    return checks.plain(-np.expm1(-epsilon * n / (2.0 * b)) / 2.0)
-
-
-@checks.fits_into_memory("size")
 def draw_distances(
     counts: ArrayLike,
     epsilon: float,
@@ -234,10 +208,8 @@ def draw_distances(
     mechanism: str = "permute-and-flip",
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return sampled distances for one vector of counts, in the shape `size`.
-
-    Their distribution is exactly that of `pmf`, up to rounding.
 
     Parameters
     ----------
@@ -261,46 +233,7 @@ def draw_distances(
     checks.choice("mechanism", mechanism, MECHANISMS)
     chosen = Mechanism(mechanism, epsilon, b, offset=None)
     shape = checks.size("size", size)
-    rng = checks.generator(rng)
-    return checks.plain(sample_distances(chosen, log_counts, shape, rng))
-
-
-def sample_distances(
-    mechanism: Mechanism,
-    log_counts: Array,
-    shape: tuple[int, ...],
-    rng: np.random.Generator,
-) -> Integers:
-    """Return distances in the given shape for one vector of log-counts (n + 1,).
-
-    Permute-and-flip is report-noisy-max with exponential noise (Ding et al. 2021), in
-    which word w scores -epsilon d(w) / (2 b) + Exp(1). The best of N words at one
-    distance is sampled by the quantile function of the maximum of N exponentials, with
-    one variate for each distance and no integral. For the other mechanisms the noise is
-    Gumbel noise.
-    """
-    possible = np.isfinite(log_counts)
-    safe = np.where(possible, log_counts, 0.0)
-    if mechanism.name == "permute-and-flip":
-        # U^(1/N) with -log U = E: the maximum is -log(1 - exp(-E / N))
-        log_share = np.log(rng.standard_exponential((*shape, len(safe)))) - safe
-        noise = largest_exponential(log_share)
-        score = noise + _log_q(log_counts, mechanism.epsilon, mechanism.b)
-    else:
-        noise = rng.gumbel(size=(*shape, len(safe)))
-        score = noise + safe + mechanism.log_f(log_counts)
-    score = np.where(possible, score, -np.inf)
-    return np.asarray(np.argmax(score, axis=-1))
-
-
-def largest_exponential(log_share: Array) -> Array:
-    """Return -log(1 - exp(-share)), given the logarithm of a share above 0.
-
-    The share itself may underflow.
-    """
-    small = log_share < -40.0
-    share = np.exp(np.where(small, 0.0, log_share))
-    return np.where(small, -log_share, -np.log(-np.expm1(-share)))
+    return checks.plain(chosen.draw(log_counts, shape, checks.generator(rng)))
 
 
 def best_offset(log_counts: Array, epsilon: ArrayLike, b: int) -> int:
@@ -396,97 +329,3 @@ def _integrals(log_counts: Array, log_weight: Array) -> Array:
     weights = SHARE_WEIGHTS * np.exp(-exponent)
     integral = np.einsum("ru,rul->rl", weights, 1.0 / (1.0 - x))
     return np.asarray(np.log(integral) + (log_end - log_scale)[:, None])
-
-
-def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
-    """Return the smallest worst-case error of any epsilon-private mechanism.
-
-    The error is the expected distance in letters, and the worst case is over all words
-    of an alphabet. The result is the optimum of a linear programme and is accurate to
-    within 1e-7. Averaging a mechanism over the isometries of the Hamming distance
-    raises neither its epsilon nor its worst-case error, so we may assume that the
-    mechanism depends only on the distance. Its probabilities are x_l = N_l f(l) with
-    f(k) <= exp(epsilon) f(j) for ``|k - j| <= b``. All these pairs of distances occur.
-
-    Parameters
-    ----------
-    n, m : int
-        Words of n in 1..60 letters over an alphabet of m >= 2 letters, with
-        m**n <= 1e280.
-    epsilon : float in [0, 30], the exact epsilon
-    b : int, the largest distance between neighbours, at least 1
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> round(words.least_expected_error(5, 2, 2.0), 4)  # 5 / (1 + exp(2))
-    0.596
-    """
-    n = checks.integer("n", n, 1, 60)
-    m = checks.integer("m", m, 2)
-    if m**n > 10**280:  # the numbers of words stay within the range of floats
-        raise ValueError(
-            f"m**n must be at most 1e280, got n {n} and m of {m.bit_length()} bits"
-        )
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, 30.0)
-    b = checks.integer("b", b, 1)
-    counts = alphabet_counts(n, m)
-    ell = np.arange(n + 1.0)
-    apart = abs(ell[:, None] - ell)
-    k, j = np.nonzero((apart > 0) & (apart <= b))
-    ratio = (counts[k] / counts[j]).astype(float)
-    loss = math.exp(epsilon) * ratio[:, None]
-    unit = np.eye(n + 1)
-    limits = (unit[k] - loss * unit[j]) / np.maximum(loss, 1.0)
-    return _least(ell, limits, np.ones((1, n + 1)))
-
-
-def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
-    """Return the smallest mean error of any epsilon-private mechanism on a few words.
-
-    The error is the expected distance, and the mean is over these words. The result is
-    the optimum of a linear programme in all probabilities, which takes a second for
-    about twenty words.
-
-    Parameters
-    ----------
-    apart : array_like of int (words, words)
-        The distance between each pair of words; neighbours are at distance 1.
-    epsilon : float in [0, 20], because the solver fails for larger values
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> round(words.least_mean_error([[0, 1], [1, 0]], 2.0), 4)  # 1 / (1 + exp(2))
-    0.1192
-    """
-    apart = checks.integers("apart", apart, 0)
-    if apart.ndim != 2 or apart.shape[0] != apart.shape[1] or not apart.size:
-        raise ValueError(
-            f"apart must be a square matrix of distances, got shape {apart.shape}"
-        )
-    epsilon = checks.scalar("epsilon", epsilon, 0.0, 20.0)
-    size = len(apart)
-    w, v = np.nonzero(apart == 1)
-    pairs = sp.eye_array(size, format="csr")
-    limits = sp.kron(pairs[w] - math.exp(epsilon) * pairs[v], pairs)
-    sums = sp.kron(pairs, np.ones((1, size)))
-    return _least(apart.ravel() / size, limits, sums)
-
-
-def _least(cost: Array, limits: Array | sp.sparray, sums: Array | sp.sparray) -> float:
-    """Return the least cost of x >= 0 with limits @ x <= 0 and sums @ x = 1."""
-    found = linprog(
-        cost,
-        A_ub=limits,
-        b_ub=np.zeros(limits.shape[0]),
-        A_eq=sums,
-        b_eq=np.ones(sums.shape[0]),
-        method="highs",
-    )
-    if found.status != 0:
-        raise ValueError(
-            "the numbers of words and epsilon must be smaller for the solver: "
-            f"{found.message}"
-        )
-    return float(found.fun)

@@ -1,4 +1,4 @@
-"""The space of all words over an alphabet, or of the trajectories of a chain."""
+"""What a private word is chosen from: all words over an alphabet, or on a chain."""
 
 from __future__ import annotations
 
