@@ -16,7 +16,7 @@ from sampled_answers import SAMPLES, of_chains
 from dpsim import accounting, boltzmann, checks, dirichlet, paths
 from dpsim.accounting import noise_scales
 from dpsim.boltzmann import zero_sum_noise
-from dpsim.words import distances
+from dpsim.words import permute_and_flip
 from dpsim_release import discrete_laplace
 from tools.verify import known_answers
 from tools.verify.answers import real_noise
@@ -265,12 +265,12 @@ def wrong_weights(patch, factor):
 
 def wrong_law(patch, factor):
     """So do those of the mechanisms that choose in proportion to a weight."""
-    right = distances.Mechanism.log_f
+    right = permute_and_flip.Mechanism.log_f
 
     def log_f(law, counts):
         return right(law._replace(epsilon=factor * law.epsilon), counts)
 
-    patch.setattr(distances.Mechanism, "log_f", log_f)
+    patch.setattr(permute_and_flip.Mechanism, "log_f", log_f)
 
 
 def wrong_noise(patch, factor):
