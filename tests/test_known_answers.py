@@ -259,8 +259,8 @@ class Scaled:
 
 def wrong_weights(patch, factor):
     """The weights of the words fall too fast or too slowly."""
-    right = distances._log_q
-    patch.setattr(distances, "_log_q", lambda *case: factor * right(*case))
+    right = permute_and_flip._log_q
+    patch.setattr(permute_and_flip, "_log_q", lambda *case: factor * right(*case))
 
 
 def wrong_law(patch, factor):
