@@ -172,13 +172,7 @@ def known_trips(source: str) -> str:
     >>> datasets.known_trips("surrogate")
     'surrogate'
     """
-    trips = load_taxi_trips(source)
-    ends = set(trips["origin"]) | set(trips["destination"])
-    if others := ends - set(load_taxi_zones()["zone"]):
-        raise ValueError(
-            "trips must be between the 63 known zones, "
-            f"got {min(map(str, others))} in {source!r}"
-        )
+    counts_matrix(load_taxi_trips(source), load_taxi_zones()["zone"])
     return source
 
 

@@ -22,9 +22,6 @@ from .saving import (
     show_table as show_table,
     save_numbers as save_numbers,
 )
-from .maps import (
-    compare_zones as compare_zones,
-)
 from .price import (
     draw_price as draw_price,
 )
@@ -56,7 +53,7 @@ from .matrix_dirichlet import (
 )
 from .data_driven_markov import (
     draw_two_cities as draw_two_cities,
-    draw_wrong_trips as draw_wrong_trips,
+    draw_cities as draw_cities,
     draw_grades as draw_grades,
     draw_stationary as draw_stationary,
     draw_sampled_delta as draw_sampled_delta,

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
@@ -26,6 +26,8 @@ from dpsim.figures.maps import choropleth, scale_bar, zone_shapes
 
 WRONG = LogNorm(0.1, 20)
 """The scale of the trips that a release sends to a wrong zone, in per cent."""
+CHANGES = Normalize(-20, 20)
+"""The scale of the change of a share, in per cent of itself."""
 
 
 def draw_two_cities(zones: Any, wrong: pd.DataFrame) -> Figure:
@@ -49,33 +51,49 @@ def draw_two_cities(zones: Any, wrong: pd.DataFrame) -> Figure:
     return fig
 
 
-def draw_wrong_trips(
-    zones: Any, gathered: ArrayLike, wrong: pd.DataFrame, source: str
+def draw_cities(
+    zones: Any,
+    group: ArrayLike,
+    taxis: ArrayLike,
+    others: pd.DataFrame,
+    source: str,
+    *,
+    changes: bool = False,
 ) -> Figure:
-    """Return a map of where taxis gather, and maps of what releases change.
+    """Return a map of where taxis gather, and maps of what releases do.
 
     Parameters
     ----------
-    zones : GeoDataFrame of m zones, from `datasets.load_taxi_zones`
-    gathered : array_like, shape (m,), the percentage of the taxis in each zone
-    wrong : DataFrame, m rows, one column for each release, whose name is the title
-        For each zone, the percentage of its trips that end in a wrong zone.
+    zones : GeoDataFrame, from `datasets.load_taxi_zones`
+    group : array_like of int, the group 0..m-1 of each zone
+    taxis : array_like, shape (m,), the percentage of the taxis in each group of zones
+    others : DataFrame, m rows, one column for each release, whose name is the title
+        For each group, the percentage of its trips that end in a wrong one.
     source : str, the text under the figure, from `datasets.trips_label`
+    changes : bool
+        Whether the percentages say by how much the share of the taxis has changed.
     """
-    fig, axes = plt.subplots(1, 1 + wrong.shape[1], figsize=size(2, 4.4))
-    shapes = zone_shapes(zones, zones.index)
-    taxis = choropleth(axes[0], shapes, gathered, LogNorm(0.01, 6), "YlGnBu")
-    axes[0].set_title("where taxis gather", fontsize=SMALL)
-    for ax, name in zip(axes[1:], wrong):
-        trips = choropleth(ax, shapes, wrong[name], WRONG, "YlOrRd")
+    fig, axes = plt.subplots(1, 1 + others.shape[1], figsize=size(2, 4.4))
+    shapes = zone_shapes(zones, group)
+    norm, colours, label = (
+        (CHANGES, "PuOr_r", "change of the share of taxis, %")
+        if changes
+        else (WRONG, "YlOrRd", "trips sent to a wrong zone, %")
+    )
+    known = choropleth(axes[0], shapes, taxis, LogNorm(0.01, 6), "YlGnBu")
+    released = [
+        choropleth(ax, shapes, others[name], norm, colours)
+        for ax, name in zip(axes[1:], others)
+    ]
+    for ax, name in zip(axes, ["where taxis gather", *others]):
         ax.set_title(name, fontsize=SMALL)
     scale_bar(axes[0], 2000, left=True)
-    for maps, outlines, label in (
-        (axes[:1], taxis, "taxis in the zone, %"),
-        (axes[1:], trips, "trips that begin here and are sent to a wrong zone, %"),
+    for maps, outlines, words in (
+        (axes[:1], known, "taxis in the zone, %"),
+        (axes[1:], released[0], label),
     ):
         how = {"location": "bottom", "fraction": 0.03, "aspect": 16 * len(maps)}
-        scale = fig.colorbar(outlines, ax=maps, label=label, extend="both", **how)
+        scale = fig.colorbar(outlines, ax=maps, label=words, extend="both", **how)
         scale.ax.xaxis.set(major_formatter="{x:g}", minor_formatter=NullFormatter())
     mark_source(fig, f"{source}; zone outlines: NYC TLC")
     return fig

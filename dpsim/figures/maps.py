@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise, product
 from typing import Any
 
 import geopandas
 import matplotlib.patheffects as effects
-import matplotlib.pyplot as plt
 import numpy as np
 import shapely
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import LogNorm, Normalize
+from matplotlib.colors import Normalize
 from matplotlib.path import Path
-from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from dpsim.checks import Array
 from dpsim.datasets.roads import RoadChain
-from dpsim.figures.house_style import SMALL, size
+from dpsim.figures.house_style import SMALL
 
 UPRIGHT = 29.0
 """The rotation of the map, in degrees, after which Manhattan's avenues are vertical."""
-PER_CENT = 20.0
-"""The largest difference on the scale. A larger one has the same colour as this one."""
 
 WIDEST = 5.0
 """The width, in points, of the segment with the most traffic."""
@@ -34,84 +29,6 @@ HALO = (effects.withStroke(linewidth=1.5, foreground="white"),)
 """The white edge around the names of segments."""
 SIDES = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
 """The directions from a segment in which its name may be written."""
-
-
-def compare_zones(
-    zones: Any,
-    true: ArrayLike,
-    others: ArrayLike,
-    labels: Sequence[str],
-    *,
-    group: ArrayLike,
-    source: str,
-) -> Any:
-    """Return maps of the true distribution and of how others differ from it.
-
-    Parameters
-    ----------
-    zones : GeoDataFrame, from `datasets.load_taxi_zones`
-    true : array_like, shape (m,), the positive probability of each group of zones
-        The scale of its colours is logarithmic.
-    others : array_like, shape (r, m), the other distributions
-        Their differences from the true one are shown as percentages of it, on a linear
-        scale from -20 % to 20 %.
-    labels : sequence of r str, their names
-    group : array_like of int, the group 0..m-1 of each zone
-    source : str, the text under the figure, from `datasets.trips_label`
-    """
-    truth = np.asarray(true)
-    rows = np.asarray(others)
-    width = 1 + len(rows)
-    fig, axes = plt.subplots(1, width, figsize=size(2, 5.0), layout="constrained")
-    # This leaves room for the colour bars.
-    fig.get_layout_engine().set(rect=(0.0, 0.19, 1.0, 0.76), w_pad=0.0)
-    shapes = zone_shapes(zones, group)
-    changes = 100 * (rows / truth - 1)
-    logarithmic = LogNorm(truth.min(), truth.max())
-    linear = Normalize(-PER_CENT, PER_CENT)
-    colours = choropleth(axes[0], shapes, truth, logarithmic, "YlGnBu")
-    for ax, change, label in zip(axes[1:], changes, labels):
-        differences = choropleth(ax, shapes, change, linear, "PuOr_r")
-        ax.text(0.5, 1.02, label, ha="center", transform=ax.transAxes)
-    scale_bar(axes[0], 2000, left=True)
-    north = np.deg2rad(90.0 + UPRIGHT)
-    axes[0].annotate(
-        "N",
-        (0.92, 0.84),
-        (26 * np.cos(north), 26 * np.sin(north)),
-        "axes fraction",
-        textcoords="offset points",
-        arrowprops={"arrowstyle": "<|-", "lw": 0.8, "color": "black"},
-        fontsize=SMALL,
-        ha="center",
-        va="center",
-    )
-    share = 1.0 / len(axes)
-    middle = (1 + share) / 2
-    fig.text(share / 2, 0.97, "true", ha="center")
-    fig.text(middle, 0.97, "private minus true", ha="center")
-    # At 0.03 in place of 0.0302, the edge of a colour would lie half-way between two
-    # pixels, where the results of processors differ.
-    below = fig.colorbar(
-        colours,
-        cax=fig.add_axes((0.0302, 0.145, share - 0.04, 0.016)),
-        orientation="horizontal",
-        label="probability",
-    )
-    below.ax.xaxis.set(
-        major_formatter="{x:g}",
-        major_locator=LogLocator(subs=(1.0, 5.0)),
-        minor_formatter=NullFormatter(),
-    )
-    fig.colorbar(
-        differences,
-        cax=fig.add_axes((middle - 0.2, 0.145, 0.4, 0.016)),
-        orientation="horizontal",
-        label="difference, per cent of the true value",
-        extend="both" if np.abs(changes).max() > PER_CENT else "neither",
-    )
-    fig.text(0.01, 0.005, f"{source}; zone outlines: NYC TLC", color="0.35")
-    return fig
 
 
 def zone_shapes(zones: Any, group: ArrayLike) -> Any:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from dpsim import checks, streams
+from dpsim import checks
 from dpsim.checks import CLOSE, Array
 from dpsim.compiled import njit
 from dpsim.markov import sparse as markov_sparse
 
 # With smaller pivots or probabilities, the elimination is repeated in logarithms.
 SAFE = 1e-280
-# in multiplications; with fewer of them, a thread costs more time than it saves
-MIN_WORK_PER_THREAD = 1e7
 # Sparse chains with at most this many states are solved by elimination.
 DENSE_UP_TO = 400
 
@@ -89,19 +86,7 @@ def stationary_distribution(P: Any) -> Array:
     chains = np.ascontiguousarray(P).reshape(-1, n, n)
     pi = np.empty((len(chains), n))
     solved = np.empty(len(chains), dtype=bool)
-
-    def solve(part: slice) -> None:
-        _solve_each(chains[part], np.empty((n, n)), pi[part], solved[part])
-
-    worth = int(len(chains) * n**3 / MIN_WORK_PER_THREAD)
-    workers = min(len(chains), worth, streams.threads())
-    if workers < 2:
-        solve(slice(None))
-    else:
-        # numba's parallel loops may not run inside other threads or after a fork
-        edges = [len(chains) * i // workers for i in range(workers + 1)]
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(solve, map(slice, edges[:-1], edges[1:])))
+    _solve_each(chains, np.empty((n, n)), pi, solved)
     if not solved.all():
         # the error message of this check gives the row
         chains = checks.simplex("P", P).reshape(chains.shape)
