@@ -50,6 +50,11 @@ def real(
     ValueError gives the first such entry. If the value contains anything else (text,
     dates, complex numbers, booleans, missing values, masked arrays), the ValueError
     says what that is.
+
+    Returns
+    -------
+    array of float
+        The numbers, in the shape of the value.
     """
     array = numeric(name, value)
     below = array <= low if open_low else array < low
@@ -65,6 +70,11 @@ def numeric(name: str, value: Any) -> Array:
     """Return real numbers as a float array, whether or not they are finite.
 
     Raises ValueError, as `real` does, if the value does not consist of real numbers.
+
+    Returns
+    -------
+    array of float
+        The numbers, in the shape of the value; they may be infinite or NaN.
     """
     kind = _foreign(value)
     if kind is None:
@@ -136,6 +146,11 @@ def integers(name: str, value: Any, low: int, high: int = LARGEST_INTEGER) -> In
 
     The range and the accepted floats are those of `integer`. The ValueError gives the
     first entry that is not accepted.
+
+    Returns
+    -------
+    array of int64
+        The integers, in the shape of the value.
     """
     array = numeric(name, value)
     good = (
@@ -174,6 +189,11 @@ def size(name: str, value: Any) -> tuple[int, ...]:
 
     The size may be an integer, a sequence of integers, or None, which gives ().
     Anything else raises ValueError.
+
+    Returns
+    -------
+    tuple of int
+        The lengths of the axes.
     """
     if value is None:
         return ()
@@ -216,7 +236,13 @@ def fits_into_memory(
 
 
 def mask(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Mask:
-    """Return booleans broadcast to a shape; raise ValueError for anything else."""
+    """Return booleans broadcast to a shape; raise ValueError for anything else.
+
+    Returns
+    -------
+    array of bool
+        The booleans, of the given shape.
+    """
     array = arrayed(name, value)
     if array.dtype != bool or isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be booleans, got {shown(value)}")
@@ -252,7 +278,13 @@ def together(names: str, *arrays: NDArray[Any]) -> None:
 
 
 def fitted(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array broadcast to a shape; raise ValueError if it does not fit."""
+    """Return an array broadcast to a shape; raise ValueError if it does not fit.
+
+    Returns
+    -------
+    array
+        The array, of the given shape and read-only.
+    """
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -280,6 +312,11 @@ def simplex(name: str, value: ArrayLike) -> Array:
     If the sums are within max(5e-15, n eps) of 1, which is the rounding error of a sum
     of doubles, the vectors are returned unchanged, bit for bit. Sums within 1e-6 of 1
     are renormalised. Other sums raise a ValueError that gives the row and its sum.
+
+    Returns
+    -------
+    array of float, shape (..., n)
+        The probability vectors.
     """
     array = real(name, value, 0.0)
     if array.ndim < 1 or array.shape[-1] == 0:
@@ -296,6 +333,11 @@ def row_scales(name: str, totals: Array, n: int) -> Array:
 
     A divisor is 1 if the sum is 1 within rounding. If a sum is further than 1e-6 from
     1, the ValueError gives the first such row and its sum.
+
+    Returns
+    -------
+    array of float
+        The divisors, in the shape of the sums.
     """
     off = np.abs(totals - 1.0)
     bad = off > CLOSE

@@ -139,13 +139,13 @@ def _parameters_that_begin(
         return []
     names = paths.notebook_names()
     named = [name for name in names if name in typed]
-    found = {
+    offered = {
         one.name: CompletionItem(one.name, help=one.help)
         for name in named or names
         for one in notebook.load(name).parameters.values()
         if one.name.startswith(begin) and one.name != "output"
     }
-    return list(found.values())
+    return list(offered.values())
 
 
 def option(words: str, told: str, **more: Any) -> Callable[[Any], Any]:

@@ -119,10 +119,10 @@ def number(value: float) -> str:
 
     A whole number below 2^53 is written with all its digits and without decimals.
     """
-    kept = float(value if float(value).is_integer() else f"{value:.6g}")
-    if kept.is_integer() and abs(kept) < 2**53:
-        return f"{kept + 0.0:.0f}"  # adding 0.0 turns -0 into 0
-    return f"{kept:.6g}"
+    rounded = float(value if float(value).is_integer() else f"{value:.6g}")
+    if rounded.is_integer() and abs(rounded) < 2**53:
+        return f"{rounded + 0.0:.0f}"  # adding 0.0 turns -0 into 0
+    return f"{rounded:.6g}"
 
 
 def write_csv(path: Path, table: pd.DataFrame, *, owner_only: bool = False) -> None:

@@ -54,6 +54,11 @@ def geometric(
 def geometric_error(epsilon: ArrayLike, *, change: float = 1.0) -> Array:
     """Return the expected ``|z|`` of `geometric` noise, 1 / sinh(epsilon / change).
 
+    Returns
+    -------
+    array of float, of the shape of epsilon
+        The expected absolute values.
+
     >>> from dpsim import noise
     >>> noise.geometric_error([1.0, 2.0]).round(3)
     array([0.851, 0.276])

@@ -44,8 +44,8 @@ class Parameter:
     @property
     def may_name_a_file(self) -> bool:
         """Whether the parameter's comment contains the word "file" or "folder"."""
-        found = re.search(r"\b(file|folder)\b", self.help)
-        return self.type == "str" and found is not None
+        word = re.search(r"\b(file|folder)\b", self.help)
+        return self.type == "str" and word is not None
 
     def read(self, value: Any) -> Any:
         """Return a value, or the text of one, in the parameter's type. Lists are
@@ -98,18 +98,18 @@ class Notebook:
         The cell tagged `parameters` consists of lines NAME: TYPE = VALUE with types
         from TYPES; other lines raise ValueError.
         """
-        found: dict[str, Parameter] = {}
+        declared: dict[str, Parameter] = {}
         for source in self.tagged("parameters"):
             try:
                 for line in ast.parse(source).body:
                     parameter = _declared(line, source)
-                    found[parameter.name] = parameter
+                    declared[parameter.name] = parameter
             except (SyntaxError, ValueError) as error:
                 raise ValueError(
                     f"{self.path}: parameters must be lines of NAME: TYPE = VALUE: "
                     f"{error}"
                 ) from error
-        return found
+        return declared
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -138,8 +138,8 @@ class Notebook:
             if name in given:
                 raise ValueError(f"{name} must be given once, got -p {name} twice")
             given[name] = self._first_reading(self.parameters[name], value)
-        held = self._after_the_checks(self.defaults | given)
-        return {name: self.parameters[name].read(held[name]) for name in given}
+        values = self._after_the_checks(self.defaults | given)
+        return {name: self.parameters[name].read(values[name]) for name in given}
 
     def _first_reading(self, parameter: Parameter, value: Any) -> Any:
         """Return a value in the parameter's type or, if it has another type, as
@@ -156,17 +156,17 @@ class Notebook:
 
     def _after_the_checks(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of all names after the cell tagged `checks`."""
-        held = dict(values)
+        names = dict(values)
         for source in self.tagged("checks"):
             try:
-                exec(compile(source, f"{self.name}: checks", "exec"), held)
+                exec(compile(source, f"{self.name}: checks", "exec"), names)
             except (ValueError, OSError, ImportError):
                 raise
             except Exception as error:
                 raise ValueError(
                     f"the checks of {self.name} raised {type(error).__name__}: {error}"
                 ) from error
-        return held
+        return names
 
 
 def load(name: str) -> Notebook:
@@ -200,12 +200,12 @@ def _declared(line: ast.stmt, source: str) -> Parameter:
         raise ValueError(
             f"{name} must be one line of at most 96 characters with its comment"
         )
-    kind = ast.unparse(line.annotation).replace(" ", "")
-    checks.choice("type", kind, TYPES)
+    annotation = ast.unparse(line.annotation).replace(" ", "")
+    checks.choice("type", annotation, TYPES)
     default = ast.literal_eval(line.value)
     last = source.splitlines()[(line.end_lineno or line.lineno) - 1].encode()
     comment = last[line.end_col_offset :].decode().partition("#")[2]
-    return Parameter(name, kind, default, comment.strip())
+    return Parameter(name, annotation, default, comment.strip())
 
 
 def _check_known(kind: str, word: str, words: Collection[str]) -> None:

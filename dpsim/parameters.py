@@ -90,10 +90,12 @@ def numbers(
     """Return a list of `least` to `most` numbers in an interval, read as by `integers`.
     If `rising` is set, each number must be larger than the one before."""
     listed = _listed(name, value, least, most)
-    found = [number(f"each entry of {name}", one, low, high, **ends) for one in listed]
-    if rising and found != sorted(set(found)):
-        raise ValueError(f"the entries of {name} must rise, got {found}")
-    return found
+    checked = [
+        number(f"each entry of {name}", one, low, high, **ends) for one in listed
+    ]
+    if rising and checked != sorted(set(checked)):
+        raise ValueError(f"the entries of {name} must rise, got {checked}")
+    return checked
 
 
 def texts(name: str, value: Any) -> list[str]:
@@ -105,9 +107,9 @@ def literal(value: Any) -> Any:
     """Return the number that a text writes, as papermill's command line does; anything
     else is returned unchanged."""
     if isinstance(value, str):
-        for kind in (int, float):
+        for number_type in (int, float):
             try:
-                return kind(value)
+                return number_type(value)
             except ValueError:
                 continue
     return value

@@ -139,9 +139,9 @@ def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], An
         labels = {"index": value.index, "name": value.name}
     else:
         return value, lambda result: result
-    kind = type(value)
-    kept = labels if keep else {}
-    return value.to_numpy(), lambda result: kind(result, **kept)
+    container = type(value)
+    shown = labels if keep else {}
+    return value.to_numpy(), lambda result: container(result, **shown)
 
 
 def round_up(value: float, spec: str = ".2f") -> str:
@@ -154,6 +154,11 @@ def round_up(value: float, spec: str = ".2f") -> str:
     spec : str
         The digits to keep, as in a format string: ".2f" for two decimals, ".3g" for
         three significant digits.
+
+    Returns
+    -------
+    str
+        The number, which is never smaller than the value.
 
     Examples
     --------

@@ -223,6 +223,11 @@ def load_release(folder: str | os.PathLike[str]) -> ReleasedChain:
 
     The package dpsim_release, with `dpsim_release.load`, gives the noisy counts and
     error bars as well.
+
+    Returns
+    -------
+    ReleasedChain
+        The chain, with its labels and its statement.
     """
     place = Path(folder)
     file = STATEMENT
@@ -329,7 +334,7 @@ def read_pairs(
     have so many rows. This is checked before the first row is read, and each batch of
     rows before the next one is read.
     """
-    found = [(*np.zeros((2, 0), int), check(pd.Series([], name=value, dtype=int)))]
+    batches = [(*np.zeros((2, 0), int), check(pd.Series([], name=value, dtype=int)))]
     with pa.parquet.ParquetFile(ordinary(file)) as table:
         number = table.metadata.num_rows
     if pairs is not None:
@@ -349,8 +354,8 @@ def read_pairs(
             part.values[np.minimum(rows, columns) < 0],
         )
         refuse("each pair must be there once", part.values[part.duplicated(list(ENDS))])
-        found.append((rows, columns, values))
-    rows, columns, values = map(np.concatenate, zip(*found))
+        batches.append((rows, columns, values))
+    rows, columns, values = map(np.concatenate, zip(*batches))
     keys = np.sort(rows * len(labels) + columns)
     twice = keys[1:][keys[1:] == keys[:-1]][:1]
     refuse(
@@ -371,9 +376,9 @@ def _parts(file: Path, names: list[str]) -> Iterator[pd.DataFrame]:
         for name in names:
             number = schema.names.count(name)
             need(number == 1, f"there must be one column {name}", number)
-            kind = str(schema.field(name).type)
+            stored = str(schema.field(name).type)
             wanted = COLUMNS[name]
-            need(kind in TYPES[wanted], f"{name} must be {wanted}", kind)
+            need(stored in TYPES[wanted], f"{name} must be {wanted}", stored)
         for batch in table.iter_batches(ROWS, columns=names):
             for name in names:
                 need(
@@ -390,10 +395,10 @@ def need(holds: bool, rule: str, value: Any) -> None:
         raise ValueError(f"{rule}, got {value!r:.80}")
 
 
-def refuse(rule: str, found: Any) -> None:
-    """Raise ValueError if anything that breaks the rule was found.
+def refuse(rule: str, wrong: Any) -> None:
+    """Raise ValueError if anything that breaks the rule was wrong.
 
     The message shows the first such thing.
     """
-    if len(found):
-        need(False, rule, next(iter(found)))
+    if len(wrong):
+        need(False, rule, next(iter(wrong)))

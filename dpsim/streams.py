@@ -71,6 +71,11 @@ def in_chunks(
     Every chunk has `chunk` elements, except the last one, which holds the rest. Chunk i
     uses stream(seed, name, i), so the results do not depend on the number of threads on
     which the chunks are computed.
+
+    Returns
+    -------
+    list
+        The results, one for each chunk.
     """
     stream(seed, name)  # checks both, even if total is 0
     total = checks.integer("total", total, 0)

@@ -64,6 +64,11 @@ def size(columns: int, height: float) -> tuple[float, float]:
     columns : int, 1 or 2, the number of page columns that the figure spans
     height : float, in (0, 12], inches
 
+    Returns
+    -------
+    tuple of float
+        The width and the height.
+
     Examples
     --------
     >>> from dpsim import figures
@@ -84,6 +89,11 @@ def shorten(table: pd.DataFrame) -> pd.DataFrame:
     ----------
     table : DataFrame
 
+    Returns
+    -------
+    DataFrame
+        A copy with rounded floats.
+
     Examples
     --------
     >>> import pandas as pd
@@ -91,10 +101,10 @@ def shorten(table: pd.DataFrame) -> pd.DataFrame:
     >>> figures.shorten(pd.DataFrame({"share": [1 / 3]})).share.tolist()
     [0.333333]
     """
-    kept = table.copy()
+    rounded = table.copy()
     floats = table.select_dtypes("floating")
-    kept[floats.columns] = floats.map(lambda value: float(files.number(value)))
-    return kept
+    rounded[floats.columns] = floats.map(lambda value: float(files.number(value)))
+    return rounded
 
 
 def draw_lines(

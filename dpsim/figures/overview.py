@@ -61,6 +61,11 @@ def odds_chart(doubt: pd.DataFrame) -> Moving:
         The columns are epsilon, published (the count), without and with (its
         probability without Ann and with her), odds (with / without) and limit
         (e^epsilon).
+
+    Returns
+    -------
+    Moving
+        A chart with a slider for epsilon.
     """
     where = {"field": "published", "type": "ordinal"}
     shown = {"domain": ["without", "with"], "range": [TRUE, PAPER]}
@@ -127,6 +132,11 @@ def draw_releases(table: pd.DataFrame) -> Figure:
         The columns are mechanism, of_a_paper (whether a paper of this project proposes
         it), grade, true (the number of students) and four quantiles of the released
         numbers (low, lower, upper and high).
+
+    Returns
+    -------
+    Figure
+        Two rows of four panels, 7.2 in wide.
     """
     fig, axes = plt.subplots(2, 4, figsize=size(2, 3.6), sharex=True, sharey=True)
     for ax, (name, part) in zip(axes.flat, table.groupby("mechanism", sort=False)):
@@ -154,8 +164,13 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
         The columns are mechanism, epsilon, zone, wrong (by how many of 100,000 taxis
         the zone's private number differs from the true one) and total (how many of
         100,000 taxis are in a wrong zone).
+
+    Returns
+    -------
+    Moving
+        The maps side by side, with buttons for epsilon.
     """
-    ways = list(shares["mechanism"].unique())
+    mechanisms = list(shares["mechanism"].unique())
     epsilons = sorted(map(float, shares["epsilon"].unique()))
     metres = functools.partial(json.loads, parse_float=lambda x: round(float(x), 5))
     outlines = metres(zones.to_json())["features"]
@@ -201,13 +216,13 @@ def manhattan(zones: Any, shares: pd.DataFrame) -> Moving:
     below = note(words, by, ["total"], baseline="top", x=10, y=34)
     maps = [
         {
-            "title": way,
-            "transform": [{"filter": f"datum.mechanism == {json.dumps(way)}"}],
+            "title": mechanism,
+            "transform": [{"filter": f"datum.mechanism == {json.dumps(mechanism)}"}],
             "layer": [shapes, number, below],
-            "width": (WIDTH - 20) // len(ways),
+            "width": (WIDTH - 20) // len(mechanisms),
             "height": 460,
         }
-        for way in ways
+        for mechanism in mechanisms
     ]
     spec = {
         "params": [radio("epsilon", "ε ", epsilons[0], epsilons)],
@@ -233,6 +248,11 @@ def claims_chart(claims: pd.DataFrame) -> Moving:
         The columns are paper, where, quantity, printed, verdict, shown, sentence, kind
         ("values", "bounds", "statements" or "no ratio"), ratio (our number divided by
         the paper's), label (the words beside the dot) and line (the height of the dot).
+
+    Returns
+    -------
+    Moving
+        Four panels side by side.
     """
     values, *others = [
         _panel(claims, "values", 190, "our number ÷ reported"),
@@ -273,8 +293,8 @@ def _line(claims: pd.DataFrame) -> dict[str, Any]:
 
 def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str, Any]:
     """Return the panel of one kind of claim, with labels for those that do not hold."""
-    there = [verdict for verdict in VERDICTS if verdict in claims["verdict"].array]
-    colours, symbols = zip(*(VERDICTS[verdict] for verdict in there))
+    verdicts = [verdict for verdict in VERDICTS if verdict in claims["verdict"].array]
+    colours, symbols = zip(*(VERDICTS[verdict] for verdict in verdicts))
     word = encode("verdict", "nominal", legend={"title": None, "orient": "top"})
     x = encode(
         "ratio",
@@ -285,20 +305,20 @@ def _panel(claims: pd.DataFrame, kind: str, width: int, title: str) -> dict[str,
     if kind == "no ratio":
         x = {"value": 8}
     y = _line(claims)
-    mine = [{"filter": f"datum.kind == '{kind}'"}]
+    of_this_kind = [{"filter": f"datum.kind == '{kind}'"}]
     dots = {
-        "transform": mine,
+        "transform": of_this_kind,
         "mark": {"type": "point", "filled": True, "size": 50},
         "encoding": {
             "x": x,
             "y": y,
             "tooltip": [{"field": name} for name in TOLD],
-            "color": word | {"scale": {"domain": there, "range": colours}},
-            "shape": word | {"scale": {"domain": there, "range": symbols}},
+            "color": word | {"scale": {"domain": verdicts, "range": colours}},
+            "shape": word | {"scale": {"domain": verdicts, "range": symbols}},
         },
     }
     labels = {
-        "transform": mine,
+        "transform": of_this_kind,
         "mark": {"type": "text", "align": "left", "dx": 8, "fontSize": 11},
         "encoding": {"x": x, "y": y, "text": {"field": "label"}},
     }

@@ -43,6 +43,11 @@ def draw_price(
     colours : mapping, the colour of each mechanism, in the order of the legend
     without : float, optional, the error of a release that does not use the data
     log : bool, whether the axis of the error is logarithmic
+
+    Returns
+    -------
+    Figure
+        One panel, 7.2 in wide.
     """
     if missing := [name for name in COLUMNS if name not in table]:
         raise ValueError(

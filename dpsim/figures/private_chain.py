@@ -29,6 +29,11 @@ def draw_release(pairs: pd.DataFrame, bars: pd.DataFrame | None) -> Figure:
         The columns are stationary, low and high (the released probability of each state
         and its interval) and true. If it is None, the right panel says that there are
         no error bars.
+
+    Returns
+    -------
+    Figure
+        Two panels, 7.2 in wide.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=size(2, 3.1))
     _draw_pairs(left, pairs)

@@ -117,6 +117,11 @@ def show_table(table: pd.DataFrame) -> Table:
     ----------
     table : DataFrame, whose numbers are already formatted
 
+    Returns
+    -------
+    Table
+        An object that Jupyter shows as HTML and Python prints as text.
+
     Examples
     --------
     >>> import pandas as pd

@@ -59,12 +59,12 @@ def by_paper(table: pd.DataFrame) -> pd.DataFrame:
     >>> ledger.by_paper(ledger.judged_claims()).columns.tolist()
     ['verdict', 'agrees', 'differs', 'contradicted', 'slip', 'not tested']
     """
-    found = {}
+    rows = {}
     for paper, part in _judged(table).groupby("paper", sort=False):
         counted = part["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
-        found[paper] = {"verdict": _sentence(part), **counted}
+        rows[paper] = {"verdict": _sentence(part), **counted}
     columns = ["verdict", *VERDICTS]
-    return pd.DataFrame.from_dict(found, "index", columns=columns).rename_axis("paper")
+    return pd.DataFrame.from_dict(rows, "index", columns=columns).rename_axis("paper")
 
 
 def _judged(table: pd.DataFrame) -> pd.DataFrame:
@@ -207,10 +207,10 @@ def _shortened(row: Any, width: int) -> str:
     """Return what the paper says with a quantity that is shortened to fit a width."""
     number = _number(row).replace("at most", "≤").replace("at least", "≥")
     number = f": {number}" if number else ""
-    kept = width - len(number)
+    room = width - len(number)
     quantity = row.quantity
-    if len(quantity) > kept:
-        quantity = f"{quantity[: max(kept - 1, 0)]}…"
+    if len(quantity) > room:
+        quantity = f"{quantity[: max(room - 1, 0)]}…"
     return f"{quantity}{number}"
 
 
@@ -311,7 +311,7 @@ def _finds(row: Any) -> str:
         return ""
     if row.claim == "trend":
         return "falls" if row.reproduced < 0 else "rises"
-    found = f"{Found(row.reproduced)}"
+    number = f"{Found(row.reproduced)}"
     if math.isnan(row.standard_error):
-        return found
-    return f"{found} ± {row.standard_error:.1g}"
+        return number
+    return f"{number} ± {row.standard_error:.1g}"

@@ -69,26 +69,26 @@ def record(
             "row must be an id of published.csv or findings.csv in "
             f"{paths.data()}, got {row!r}"
         )
-    found: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     if not is_claim and rows.loc[row, "basis"] == "family":
         values = _numbers(row, value)
-        found["tried"] = len(values)
+        entry["tried"] = len(values)
         value = (min if rows.loc[row, "relation"] == "at least" else max)(values)
-    found["value"] = _rounded(checks.scalar(f"value of {row}", value))
-    found["standard_error"] = None
+    entry["value"] = _rounded(checks.scalar(f"value of {row}", value))
+    entry["standard_error"] = None
     if standard_error is not None:
         error = checks.scalar(f"standard_error of {row}", standard_error, 0)
-        found["standard_error"] = _rounded(error)
+        entry["standard_error"] = _rounded(error)
     if output:
         is_time = is_claim and is_seconds(rows.loc[row])
         name = "timings.json" if is_time else "results.json"
         path = Path(output) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        held[row] = found
-        files.write_json(path, dict(sorted(held.items())))
+        entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        entries[row] = entry
+        files.write_json(path, dict(sorted(entries.items())))
     if is_claim:
-        _recorded(owner).values[row] = found
+        _recorded(owner).values[row] = entry
     if owner in shown:
         from IPython.display import update_display
 
@@ -214,8 +214,12 @@ def _parameters(notebook: str) -> dict[str, Any]:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None:
         return {}
-    held = shell.user_ns
-    present = {name: held[name] for name in usual_parameters(notebook) if name in held}
+    variables = shell.user_ns
+    present = {
+        name: variables[name]
+        for name in usual_parameters(notebook)
+        if name in variables
+    }
     # a copy, because a cell may change a list in place
     return dict(json.loads(json.dumps(present, default=str)))
 

@@ -50,6 +50,11 @@ def verdict(row: Any, value: float, error: float = 0.0) -> str:
     error : float
         Its standard error.
 
+    Returns
+    -------
+    str
+        One of VERDICTS, or "not judged".
+
     Examples
     --------
     >>> from dpsim import ledger
@@ -161,15 +166,15 @@ def _verdict(row: Any, alarm: float, default: bool) -> tuple[str, bool]:
         return "not judged", True
     if math.isnan(value):
         return "not recorded", False
-    found = verdict(row, value, error)
+    ours = verdict(row, value, error)
     if not default:
-        return found, True
+        return ours, True
     if abs(value - row.expected) > row.expected_unit + alarm * error:
-        return f"{found}, MISSES EXPECTED {row.expected:g}", False
+        return f"{ours}, MISSES EXPECTED {row.expected:g}", False
     verified = verdict(row, row.expected, error)
-    if verified != found:
-        return f"{found}, EXPECTED {verified.upper()}", False
-    return found, True
+    if verified != ours:
+        return f"{ours}, EXPECTED {verified.upper()}", False
+    return ours, True
 
 
 def judge_findings(
@@ -250,20 +255,20 @@ def results(folder: Path) -> pd.DataFrame:
     True
     """
     columns = ["value", "standard_error", "tried"]
-    found = pd.DataFrame(columns=columns, dtype=float)
+    numbers = pd.DataFrame(columns=columns, dtype=float)
     for path in (folder / "timings.json", folder / "results.json"):
         if not path.is_file():
             continue
         try:
-            held = {**json.loads(path.read_text(encoding="utf-8"))}
-            read = pd.DataFrame.from_dict(held, "index", float, found.columns)
-            found = read.combine_first(found)
+            recorded = {**json.loads(path.read_text(encoding="utf-8"))}
+            read = pd.DataFrame.from_dict(recorded, "index", float, numbers.columns)
+            numbers = read.combine_first(numbers)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"{path} must hold value and standard_error of each id as json, "
                 "and is damaged"
             ) from error
-    return found
+    return numbers
 
 
 def parameters(folder: Path) -> dict[str, Any] | None:
@@ -298,6 +303,11 @@ def judged_claims(folder: Path | None = None) -> pd.DataFrame:
         figures. A run with parameters other than the defaults is not compared with
         `expected`.
 
+    Returns
+    -------
+    DataFrame
+        The judged rows, indexed by id, with the columns that `judge` adds.
+
     Examples
     --------
     >>> from dpsim import ledger
@@ -326,6 +336,11 @@ def judged_findings(folder: Path | None = None) -> pd.DataFrame:
     folder : Path, optional
         As in `judged_claims`.
 
+    Returns
+    -------
+    DataFrame
+        The judged rows, indexed by id, with the columns that `judge_findings` adds.
+
     Examples
     --------
     >>> from dpsim import ledger
@@ -345,29 +360,29 @@ def _judged(
     """Return the rows of a run, or of all notebooks in this order, as `judge` judges
     them."""
     base = paths.figures() if folder is None else folder
-    found = _known_results(base)
-    if len(found):
-        recorded = rows[rows.index.isin(found.index)]
-        return judge(recorded, found, default=not parameters(base))
-    parts = [judge(rows[:0], found)]
+    numbers = _known_results(base)
+    if len(numbers):
+        recorded = rows[rows.index.isin(numbers.index)]
+        return judge(recorded, numbers, default=not parameters(base))
+    parts = [judge(rows[:0], numbers)]
     for notebook in notebooks:
         part = rows[rows["notebook"] == notebook]
         place = base / notebook
-        found = _known_results(place)
-        parts.append(judge(part, found, default=not parameters(place)))
+        numbers = _known_results(place)
+        parts.append(judge(part, numbers, default=not parameters(place)))
     return pd.concat([part for part in parts if len(part)] or parts)
 
 
 def _known_results(folder: Path) -> pd.DataFrame:
     """Return the numbers of a run, after checking that each of them has a row."""
-    found = results(folder)
+    numbers = results(folder)
     known = {*published().index, *findings().index}
-    if unknown := sorted(set(found.index) - known):
+    if unknown := sorted(set(numbers.index) - known):
         raise ValueError(
             f"{folder} holds rows that neither data/published.csv nor "
             f"data/findings.csv has: {', '.join(unknown)}"
         )
-    return found
+    return numbers
 
 
 def most_standard_errors(rows: int) -> float:

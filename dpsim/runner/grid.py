@@ -50,6 +50,11 @@ def plan_grid(
         ``tell(planned, points)`` is called after each point. Planning a point takes
         about 30 ms.
 
+    Returns
+    -------
+    list of Run
+        The runs, whose status is "planned".
+
     Examples
     --------
     >>> from dpsim import paths, runner
@@ -81,11 +86,11 @@ def plan_grid(
     return list(planned.values())
 
 
-def _values(kind: str, text: str) -> list[str] | range:
+def _values(parameter_type: str, text: str) -> list[str] | range:
     """Return the values on one axis of a grid, for a parameter of this type."""
-    if kind.startswith("list["):
+    if parameter_type.startswith("list["):
         return [value.strip() for value in text.split("/")]
-    if ":" not in text or kind not in ("int", "float"):
+    if ":" not in text or parameter_type not in ("int", "float"):
         return [value.strip() for value in text.split(",")]
     try:
         values = range(*map(int, text.split(":")))
@@ -111,7 +116,7 @@ def numbers(folder: Path) -> pd.DataFrame:
     DataFrame
         `value` and `standard_error` (NaN if there is none), by id.
     """
-    found = ledger.results(folder)
+    recorded = ledger.results(folder)
     for name in ("numbers.json", f"numbers_{files.OWNER_ONLY}.json"):
         path = folder / name
         if not path.is_file():
@@ -119,10 +124,10 @@ def numbers(folder: Path) -> pd.DataFrame:
         try:
             given = {**json.loads(path.read_text(encoding="utf-8"))}
             read = pd.DataFrame({"value": given}, dtype=float)
-            found = read.combine_first(found)
+            recorded = read.combine_first(recorded)
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path} must hold numbers by name: {error}") from error
-    return found
+    return recorded
 
 
 def gather(runs: list[Run]) -> Path:
@@ -135,6 +140,11 @@ def gather(runs: list[Run]) -> Path:
     Parameters
     ----------
     runs : list of Run
+
+    Returns
+    -------
+    Path
+        The csv file.
     """
     rows = []
     for run in runs:
@@ -167,6 +177,11 @@ def run_on_cluster(
         have the extra `dask` installed.
     tell : callable
         ``tell(run)`` is called when a run ends.
+
+    Returns
+    -------
+    list of Run
+        The given runs, each with its final status.
     """
     try:
         from dask.distributed import Client, as_completed

@@ -182,6 +182,6 @@ def environment(threads: int, folder: str) -> dict[str, str]:
         "MKL_NUM_THREADS": "1",
     }
     if not os.access(package, os.W_OK):
-        kept = paths.build() if os.access(paths.root(), os.W_OK) else Path(folder)
-        settings.setdefault("NUMBA_CACHE_DIR", str(kept / "numba"))
+        cache = paths.build() if os.access(paths.root(), os.W_OK) else Path(folder)
+        settings.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))
     return settings

@@ -179,16 +179,16 @@ def _table(file: str) -> list[dict[str, str]]:
 def versions() -> dict[str, str]:
     """Return the installed versions, by name, of LIBRARIES and of every distribution
     that they need."""
-    found: dict[str, str] = {}
+    installed: dict[str, str] = {}
     names = list(LIBRARIES)
     for name in map(canonicalize_name, names):  # the list grows during the loop
-        if name in found:
+        if name in installed:
             continue
         with suppress(importlib.metadata.PackageNotFoundError):
             about = importlib.metadata.metadata(name)
-            found[name] = about["Version"]
+            installed[name] = about["Version"]
             for text in about.get_all("Requires-Dist", []):
                 needed = Requirement(text)
                 if not needed.marker or needed.marker.evaluate({"extra": ""}):
                     names.append(needed.name)
-    return dict(sorted(found.items()))
+    return dict(sorted(installed.items()))

@@ -92,6 +92,11 @@ def plan_runs(
         with default parameters go to figures/<notebook>, and those of any other run go
         to build/runs/<notebook>/<key>.
 
+    Returns
+    -------
+    list of Run
+        The runs, whose status is "planned".
+
     Examples
     --------
     >>> from dpsim import paths, runner
@@ -136,8 +141,8 @@ def _check_place(run: Run) -> None:
             )
     usual = (paths.figures(), paths.build() / "runs")
     if run.output.exists() and not any(map(run.output.is_relative_to, usual)):
-        made = (run.output / "manifest.json", run.output / f"{run.name}.ipynb")
-        if not all(file.is_file() for file in made):
+        written = (run.output / "manifest.json", run.output / f"{run.name}.ipynb")
+        if not all(file.is_file() for file in written):
             raise ValueError(
                 f"output must be a new folder or that of an earlier run: {run.output} "
                 "holds other files"
@@ -198,6 +203,11 @@ def run(
         Whether to run a notebook even if its outputs are current.
     tell : callable
         ``tell(run)`` is called whenever a run reaches a cell, waits or ends.
+
+    Returns
+    -------
+    list of Run
+        The given runs, whose status is "done", "unchanged" or "failed".
     """
     workers = streams.cores()
     if jobs is not None:
@@ -402,12 +412,12 @@ def _run(run: Run, force: bool, threads: int, tell: Callable[[Run], object]) -> 
         run.message = kernels.execute(executed, parameters, threads, tell_cell)
         run.seconds = time.perf_counter() - start
         if run.message:
-            kept = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
+            failed = paths.build() / "runs" / run.name / f"failed-{run.key[:16]}.ipynb"
             with suppress(OSError):  # the disk may be full
-                kept.parent.mkdir(parents=True, exist_ok=True)
+                failed.parent.mkdir(parents=True, exist_ok=True)
                 executed.chmod(0o600)  # it may show private data
-                shutil.move(executed, kept)
-                run.message += f" (see {kept})"
+                shutil.move(executed, failed)
+                run.message += f" (see {failed})"
             raise ValueError(run.message)
         key, after = fingerprint(source, run.parameters)
         if key != run.key or after != stamps:
@@ -438,8 +448,8 @@ def _publish(run: Run, staging: Path, executed: Path) -> None:
     """Write the manifest of a complete run, and replace its output with the folder
     `staging`."""
     _check_place(run)  # again, because the run took its time
-    made = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
-    outputs = {str(f.relative_to(staging)): files.sha256(f) for f in made}
+    results = [f for f in sorted(staging.rglob("*")) if f.is_file() and f != executed]
+    outputs = {str(f.relative_to(staging)): files.sha256(f) for f in results}
     home = staging if run.record == run.output else run.record
     home.mkdir(parents=True, exist_ok=True)
     shutil.move(executed, home / executed.name)
@@ -498,6 +508,6 @@ def _commit() -> str | None:
     without git."""
     command = ["git", f"--git-dir={paths.root() / '.git'}", "rev-parse", "HEAD"]
     with suppress(OSError):
-        found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
-        return found or None
+        commit = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        return commit or None
     return None

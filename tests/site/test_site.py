@@ -782,7 +782,7 @@ def test_links_to_files_that_are_pages_lead_to_them() -> None:
     board = nbformat.v4.new_output(
         "display_data", {"text/html": ledger.scoreboard("fallin2023").to_html()}
     )
-    text = pages._shown(board).data["text/html"]
+    text = pages.shown_output(board).data["text/html"]
     assert (
         'href="../report.html"' in text
         and ".md" not in text
@@ -827,7 +827,7 @@ def test_a_card_has_its_question_and_the_papers_first_figure(
         notebooks.Figure("matrix_dirichlet", stem, caption, "")
         for stem, caption in captions.items()
     ]
-    card = pages._card("matrix_dirichlet", notebook, figures)
+    card = pages.card("matrix_dirichlet", notebook, figures)
     assert "<p>Who asks? Ann does.</p>" in card and "matrix Dirichlet mechanism" in card
     assert card.count("<img") == 1 and "fig2_theirs.png" in card
     drawn = nbformat.v4.new_markdown_cell(
@@ -838,7 +838,7 @@ def test_a_card_has_its_question_and_the_papers_first_figure(
     picture.parent.mkdir()
     picture.touch()
     monkeypatch.setattr(pages.paths, "figures", lambda: tmp_path)
-    card = pages._card("matrix_dirichlet", notebook, figures)
+    card = pages.card("matrix_dirichlet", notebook, figures)
     assert card.count("<img") == 1 and 'thumbnail.png" alt="A line."' in card
     for name in paths.notebook_names():
         asked = notebooks.question(
@@ -958,7 +958,7 @@ def test_a_caption_on_explore_has_raised_letters_and_no_remark_on_jupyterlab(
     shown = (
         f"{message}Move it: e<sup>ε</sup>, e<sup>-ε|z|</sup>, x<sub>i</sub>², `a_b`."
     )
-    assert site_module("explore_page")._caption(figure) == shown
+    assert site_module("explore_page").caption(figure) == shown
 
 
 def test_addresses_come_from_pyproject_and_lead_to_binder(

@@ -244,7 +244,7 @@ def _embedded(spec: dict[str, Any]) -> str:
     )
 
 
-def _caption(figure: notebook_pages.Figure) -> str:
+def caption(figure: notebook_pages.Figure) -> str:
     """Return the caption without formulas, without its number, which charts of several
     notebooks share, and without remarks that the chart moves in JupyterLab: here it
     moves too."""
@@ -280,7 +280,7 @@ def _section(figure: notebook_pages.Figure, spec: dict[str, Any], title: str) ->
             f'<div class="controls"></div>\n<noscript>{still}</noscript>\n'
             f"{_embedded(spec)}\n<figcaption>",
             notebook_pages.with_site_links(
-                _caption(figure), f"notebooks/{figure.notebook}.html"
+                caption(figure), f"notebooks/{figure.notebook}.html"
             ),
             f'<p class="downloads">{files}</p>\n</figcaption>\n</figure>',
         ]

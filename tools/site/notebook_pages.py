@@ -200,7 +200,7 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
             cells.append(new_markdown_cell("\n\n".join(shown)))
             start = len(cells)
         if cell.cell_type == "code":
-            cell.outputs = [_shown(output) for output in cell.outputs]
+            cell.outputs = [shown_output(output) for output in cell.outputs]
             cell.metadata["mystnb"] = {
                 "image": {"alt": f"Output of the code above, in “{plain(section)}”"}
             }
@@ -338,7 +338,7 @@ def with_site_links(markdown: str, page: str = "") -> str:
     return re.sub(link, lambda m: f'<a href="{_site_link(m[2])}">{m[1]}</a>', markdown)
 
 
-def _shown(output: Any) -> Any:
+def shown_output(output: Any) -> Any:
     """Return an output whose links to headings lead to the ids that Sphinx makes, whose
     links to files lead to their pages, and whose tables all look alike."""
     html_text = output.get("data", {}).get("text/html")

@@ -116,7 +116,7 @@ def index(notebooks: Mapping[str, Any], figures: Mapping[str, list[Figure]]) -> 
         (paths.root() / "README.md").read_text(encoding="utf-8").split("\n\n")[:2]
     )
     cards = [
-        _card(name, notebook, figures[name]) for name, notebook in notebooks.items()
+        card(name, notebook, figures[name]) for name, notebook in notebooks.items()
     ]
     pages = [
         "explore",
@@ -293,7 +293,7 @@ def errata(notebooks: Mapping[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _card(name: str, notebook: Any, figures: list[Figure]) -> str:
+def card(name: str, notebook: Any, figures: list[Figure]) -> str:
     """Return a notebook's card: its title, its paper, its question, its picture, and a
     link to each figure."""
     page = f"notebooks/{name}.html"
