@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ def beta_densities(
     many: str,
     every: str = "",
     least: float = 1e-6,
+    marks: Mapping[str, float] | None = None,
 ) -> Moving:
     """Return a chart of two densities and the delta between them, and a curve of delta.
 
@@ -43,6 +43,7 @@ def beta_densities(
         A control. A thin curve of delta is plotted for each of its values, and a thick
         one for the chosen value.
     least : float, 1e-6 or 1e-3, the lower end of the axis of delta
+    marks : mapping, optional, names of values of delta that dashed lines show
     """
     *moving, _, p, q = map(str, curves.columns)
     controls = [name for name in moving if name != many]
@@ -68,6 +69,15 @@ def beta_densities(
             ),
         ],
     }
+    for words, value in (marks or {}).items():
+        place = {"x": {"value": WIDTH // 2 - 74}, "y": {"datum": value}}
+        rule = {"type": "rule", "strokeDash": [4, 4], "color": "gray"}
+        text = {"type": "text", "text": words, "align": "right", "dy": 12}
+        once = {"data": {"values": [{}]}}
+        spec["hconcat"][1]["layer"] += [
+            {**once, "mark": rule, "encoding": {"y": place["y"]}},
+            {**once, "mark": text | {"fontSize": 13}, "encoding": place},
+        ]
     alt = (
         "Two densities with the delta between them shaded, and delta against "
         f"{many}. They change with {', '.join(options)}."
@@ -155,21 +165,17 @@ def _costs(
     ]
     line = {"type": "line", "color": OURS}
     dot = {"type": "point", "filled": True, "size": 90, "color": OURS}
-    text = {"type": "text", "fontSize": 14}
+    text: dict[str, Any] = {"type": "text", "fontSize": 14}
     told = {"text": encode("told", "nominal")}
     rises = bool(costs[[many, "delta"]].corr("spearman").iloc[0, 1] > 0)
     if not every:
         # The value is written on the side of the dot where the curve does not pass.
-        last = f"{json.dumps(rises)} && v_{many} == {options[many][-1]}"
-        beside = {
-            "align": {"expr": f"{last} ? 'right' : 'left'"},
-            "dx": 4,
-            "dy": 20 if rises else -8,
-        }
+        beside = {"align": "right" if rises else "left", "dx": -4 if rises else 4}
+        text |= beside | {"dy": -8}
         return [
             {"mark": line, "encoding": place},
             {"transform": here, "mark": dot, "encoding": place},
-            {"transform": here, "mark": text | beside, "encoding": place | told},
+            {"transform": here, "mark": text, "encoding": place | told},
         ]
     by_line = place | {"detail": encode(every, "nominal")}
     named = place | {"text": encode("name", "nominal")}

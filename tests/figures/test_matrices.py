@@ -124,6 +124,12 @@ def test_the_line_of_delta_may_be_finer_than_its_control():
     assert options == {"v_k": [1.0], "v_N": [10, 50]}
     assert len(moving.spec["datasets"]["costs"]) > 0
     assert "ceil(" in str(moving.spec), "a delta is never rounded down"
+    marked = figures.beta_densities(
+        curves, costs, {"k": 1, "N": 10}, many="N", marks={"limit": 0.05}
+    )
+    *_, rule, text = marked.spec["hconcat"][1]["layer"]
+    assert rule["encoding"]["y"]["datum"] == text["encoding"]["y"]["datum"] == 0.05
+    assert text["mark"]["text"] == "limit"
 
 
 def test_a_line_of_delta_for_every_value_of_a_control_and_the_chosen_one_thick():
