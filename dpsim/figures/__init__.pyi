@@ -25,7 +25,7 @@ from .saving import (
 from .price import (
     draw_price as draw_price,
 )
-from .private_chain import (
+from .released_chain import (
     draw_release as draw_release,
 )
 from .graphs import (
@@ -87,7 +87,7 @@ from . import (
     maps as maps,
     graphs as graphs,
     price as price,
-    private_chain as private_chain,
+    released_chain as released_chain,
     densities as densities,
     matrix_dirichlet as matrix_dirichlet,
     data_driven_markov as data_driven_markov,

@@ -90,7 +90,7 @@ LEFT_OUT = {
         figures.boltzmann_histograms.* figures.data_driven_markov.*
         figures.densities.* figures.explore.* figures.graphs.draw_* figures.maps.*
         figures.matrix_dirichlet.* figures.mdp_policy_synthesis.* figures.overview.*
-        figures.permute_and_flip.* figures.private_chain.* figures.house_style.shorten
+        figures.permute_and_flip.* figures.released_chain.* figures.house_style.shorten
         figures.house_style.plain_ticks figures.house_style.draw_*
         figures.house_style.mark_* figures.saving.save*
         figures.saving.show_table figures.price.*""",
