@@ -64,6 +64,7 @@ from .permute_and_flip import (
     draw_drives as draw_drives,
     draw_two_drives as draw_two_drives,
     draw_competition as draw_competition,
+    draw_counts as draw_counts,
     draw_errors as draw_errors,
 )
 from .mdp_policy_synthesis import (

@@ -68,29 +68,55 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
     first, second = pair
     grid = sorted(map(float, table["epsilon"].unique()))
     names = list(table["mechanism"].unique())
-    domain = {"domain": names}
     mechanism = encode("mechanism", "nominal")
-    shades = domain | {"range": [COLOURS[name] for name in names]}
-    colour = mechanism | {"scale": shades}
-    named = colour | {"legend": {"title": None, "orient": "top"}}
-    beside = mechanism | {"scale": domain}
-    shape = mechanism | {"scale": domain | {"range": ["circle", "triangle-up"]}}
-    steady = {"minExtent": 50}  # so that no panel moves when a label becomes wider
-    errors = encode(
+    shades = {"domain": names, "range": [COLOURS[name] for name in names]}
+    look = {
+        "color": mechanism
+        | {"scale": shades, "legend": {"title": None, "orient": "top"}},
+        "xOffset": mechanism | {"scale": {"domain": names}},
+    }
+    panels = [_wrong_letters(first, look), _ratios(first, second, names, look)]
+    spec = {
+        "params": [
+            slider(
+                "promise", "promised ε ", epsilon, grid[0], grid[-1], grid[1] - grid[0]
+            )
+        ],
+        **embedded(table),
+        "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
+        "vconcat": [panel | {"width": WIDTH - 90} for panel in panels],
+        "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
+    }
+    alt = (
+        f"How probable each release of each mechanism is from {first}, and how many "
+        f"times as probable as from {second}."
+    )
+    return Moving(spec, alt)
+
+
+STEADY = {"minExtent": 50}
+"""The axes of both panels, which do not move when a label becomes wider."""
+
+
+def _wrong_letters(first: str, look: dict[str, Any]) -> dict[str, Any]:
+    """Return the upper panel of `word_chart`, the number of wrong letters."""
+    wrong = encode(
         "wrong", "ordinal", title="wrong letters of the release", axis={"labelAngle": 0}
     )
     share = encode(
         "probability",
         aggregate="sum",
         title=f"probability if {first} is true",
-        axis=steady,
+        axis=STEADY,
         scale={"domain": [0, 1]},
     )
-    above = {
-        "mark": {"type": "bar"},
-        "encoding": {"x": errors, "y": share, "color": named, "xOffset": beside},
-        "height": 130,
-    }
+    return {"mark": "bar", "encoding": {"x": wrong, "y": share, **look}, "height": 130}
+
+
+def _ratios(
+    first: str, second: str, names: Sequence[str], look: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the lower panel of `word_chart`, with a text above it."""
     two = 2 * len(first) + 1  # the characters of two words, which fit on one line
     lines = f"[slice(datum.label, 0, {two}), slice(datum.label, {two + 1})]"
     word = encode(
@@ -109,51 +135,31 @@ def word_chart(table: pd.DataFrame, pair: Sequence[str], epsilon: float) -> Movi
         "ratio",
         title=f"times as probable as from {second}",
         scale={"type": "log", "nice": False, "padding": 14},
-        axis={"format": "~r", "tickCount": 5, **steady},
+        axis={"format": "~r", "tickCount": 5, **STEADY},
     )
-    end = {"y": ratio | {"field": "end", "aggregate": "mean"}}
-    dashed = {"type": "rule", "color": TRUE, "strokeDash": [6, 3]}
-    below: list[dict[str, Any]] = []
-    for column, mark, encoding in (
-        ("epsilon", dashed, end),
-        ("exact", {"type": "rule"}, end | {"color": colour}),
-    ):
-        for sign in ("", "-"):
-            limit = {"calculate": f"exp({sign}datum.{column})", "as": "end"}
-            below.append({"transform": [limit], "mark": mark, "encoding": encoding})
+    marks = {"domain": names, "range": ["circle", "triangle-up"]}
+    shape = encode("mechanism", "nominal", scale=marks)
     dots = {
         "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},
-        "encoding": {
-            "x": word,
-            "y": ratio,
-            "shape": shape,
-            "color": named,
-            "xOffset": beside,
-        },
+        "encoding": {"x": word, "y": ratio, "shape": shape, **look},
     }
-    below.append(dots)
+    promised = {
+        "mark": {"type": "rule", "color": TRUE, "strokeDash": [6, 3]},
+        "encoding": {"y": ratio | {"field": "end", "aggregate": "mean"}},
+    }
+    limits = [
+        promised | {"transform": [{"calculate": f"exp({sign}epsilon)", "as": "end"}]}
+        for sign in ("datum.", "-datum.")
+    ]
     factor = "', a factor of about ' + format(exp(datum.{}), ',.3~r')"
-    promised = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
-    below.append(note(promised, ["epsilon"], x=0, y=-42))
+    said = "'promised ε = ' + datum.epsilon + " + factor.format("epsilon")
+    texts = [note(said, ["epsilon"], x=0, y=-42)]
     rounded_up = "format(ceil(100 * datum.exact - 1e-6) / 100, '.2f')"
     for name, y in zip(names, (-25, -8)):
         exact = f"'exact ε of {name} = ' + {rounded_up} + " + factor.format("exact")
         said = f"datum.mechanism == '{name}' ? {exact} : ''"
-        below.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
-    step = grid[1] - grid[0]
-    width = {"width": WIDTH - 90}
-    spec = {
-        "params": [slider("promise", "promised ε ", epsilon, grid[0], grid[-1], step)],
-        **embedded(table),
-        "transform": [{"filter": "abs(datum.epsilon - promise) < 1e-6"}],
-        "vconcat": [above | width, {"layer": below, "height": 200} | width],
-        "resolve": {"scale": {"x": "independent", "xOffset": "independent"}},
-    }
-    alt = (
-        f"How probable each release of each mechanism is from {first}, and how many "
-        f"times as probable as from {second}."
-    )
-    return Moving(spec, alt)
+        texts.append(note(said, ["mechanism", "exact"], x=0, y=y, color=COLOURS[name]))
+    return {"layer": [*limits, dots, *texts], "height": 200}
 
 
 def draw_drives(
@@ -258,11 +264,7 @@ def draw_two_drives(
 
 
 def draw_competition(
-    table: pd.DataFrame,
-    names: Mapping[str, int],
-    tipping: float,
-    allowed: float,
-    least: float,
+    table: pd.DataFrame, names: Mapping[str, int], tipping: float, allowed: float
 ) -> Figure:
     """Return a figure of the wrong segments of a private drive against epsilon.
 
@@ -273,25 +275,40 @@ def draw_competition(
     names : mapping, the b of each name
     tipping : float, the tipping point for b = 1; those of other b are b times as large
     allowed : float, the largest epsilon of the shaded area
-    least : float, the epsilon of the dashed line
     """
     fig, ax = plt.subplots(figsize=size(2, 3.2))
     for shade, (name, b) in zip((0.0, 0.25, 0.5), names.items()):
-        part = table[table["b"] == b]
+        x, y = table.loc[table["b"] == b, ["epsilon", "wrong_segments"]].to_numpy().T
         colour = np.array(to_rgb(PAPER)) * (1 - shade) + shade
-        ax.plot(part["epsilon"], part["wrong_segments"], color=colour)
-        point = (
-            b * tipping,
-            np.interp(b * tipping, part["epsilon"], part["wrong_segments"]),
-        )
+        ax.plot(x, y, color=colour)
+        point = (b * tipping, np.interp(b * tipping, x, y))
         ax.plot(*point, "o", color=colour)
         ax.annotate(name, point, (8, 0), textcoords="offset points", va="center")
-    ax.axvspan(table["epsilon"].min(), allowed, color="0.9", zorder=0)
+    left, right = min(table["epsilon"]), max(table["epsilon"])
+    ax.axvspan(left, allowed, color="0.9", zorder=0)
     ax.text(allowed, 0.3, "what Nora allows ", color="0.35", ha="right")
-    ax.axvline(least, color=TRUE, dashes=BOUND, lw=1)
-    ax.set(xscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
-    ax.set(xlim=(table["epsilon"].min(), table["epsilon"].max()), ylim=(0, None))
+    ax.set(xscale="log", xlim=(left, right), ylim=(0, None))
+    ax.set(xlabel=r"promised $\epsilon$", ylabel="wrong segments")
     plain_ticks(ax.xaxis, (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
+    return fig
+
+
+def draw_counts(table: pd.DataFrame, error: float) -> Figure:
+    """Return a figure of the errors of published counts, in per cent.
+
+    Parameters
+    ----------
+    table : DataFrame, sorted by the first column
+        The columns are true and published.
+    error : float, the error of a count that two lines show
+    """
+    fig, ax = plt.subplots(figsize=size(2, 2.6))
+    true = table["true"]
+    for sign in (-1, 1):
+        ax.plot(true, sign * 100 * error / true, color=TRUE, dashes=BOUND, lw=1)
+    ax.plot(true, 100 * (table["published"] / true - 1), "o", ms=3, color=OTHER)
+    ax.set(xscale="log", xlabel="true count of a turn", ylabel="error, per cent")
+    plain_ticks(ax.xaxis, (100, 200, 500, 1000, 2000, 5000))
     return fig
 
 
