@@ -99,7 +99,7 @@ archive: env  ## one zip of sources, executed notebooks, figures, data and what 
 	  && cp tools/locks/archive.lock $(ARCHIVE)/requirements.lock; }
 	PYTHONPATH=$(ARCHIVE) $(BIN)/python -m tools.archive
 
-audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (half an hour)
+audit: test-env  ## draws against every privacy claim, closed forms against many digits, verdicts against 20 seeds (three quarters of an hour)
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/tools
 	$(BIN)/python -m tools.verify.privacy_audit
 	$(BIN)/python -m tools.verify.precision

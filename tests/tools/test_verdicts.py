@@ -1,10 +1,8 @@
-"""The audit of the verdicts runs the cells that a drawn row needs, and finds a run
-whose seed turned one."""
+"""The audit of the verdicts finds a run whose seed turned one."""
 
 import json
 from pathlib import Path
 
-import matplotlib
 import pytest
 
 from dpsim import ledger, paths
@@ -65,50 +63,14 @@ def test_the_committed_results_are_in_order(paper: str) -> None:
     ).empty
 
 
-@pytest.mark.parametrize(
-    "above, last, chosen",
-    [
-        (["x = 1", "y = 2"], "print(x)", [0, 2]),
-        (["x = 1", "x = 2"], "print(x)", [1, 2]),
-        (["x = [1]", "x.append(2)"], "print(x)", [0, 1, 2]),
-        (["x = {}", "x['a'] = 2", "x.b = 3"], "print(x)", [0, 1, 2, 3]),
-        (["x = 1", "x += 2"], "print(x)", [0, 1, 2]),
-        (["x = 1", "if x:\n    x = 2"], "print(x)", [0, 1, 2]),
-        (["a = 1", "def f(n):\n    return n + a"], "f(2)", [0, 1, 2]),
-        (["n = 1", "def f(n):\n    return n"], "f(2)", [1, 2]),
-        (["i = 1", "xs = [1]"], "for i in xs:\n    print(i)", [1, 2]),
-        (["i = 1", "xs = [1]"], "[i for i in xs]", [1, 2]),
-        (["import numpy as np", "np.sort([1])"], "np.ones(1)", [0, 2]),
-    ],
-)
-def test_what_a_cell_needs(above: list[str], last: str, chosen: list[int]) -> None:
-    assert (
-        verdicts.needed(
-            [verdicts.cell(source) for source in (*above, last)], len(above)
-        )
-        == chosen
-    )
-
-
-@pytest.mark.parametrize("paper, seed", [("gohari2020", 1), ("fallin2023", 2)])
-def test_the_chosen_cells_give_the_committed_numbers(
-    paper: str, seed: int, tmp_path: Path
+@pytest.mark.full
+def test_another_seed_turns_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    matplotlib.use("agg")
-    folder = verdicts.run(
-        verdicts.drawn(ledger.papers().loc[paper, "notebook"]), seed, tmp_path
-    )
-    found = ledger.results(folder)
-    committed = ledger.results(paths.figures() / ledger.papers().loc[paper, "notebook"])
-    sampled = set(committed.index[committed["standard_error"] > 0])
-    assert len(found) and sampled <= set(found.index)
-    claims = found["value"][found.index.isin(ledger.published().index)]
-    for id, value in claims.items():
-        same = value == pytest.approx(committed.loc[id, "value"], rel=1e-9)
-        assert same == (seed == 1 or id not in sampled), id
-    assert verdicts.turned(paper, {"run": folder}).empty
-    notebook = ledger.papers().loc[paper, "notebook"]
-    assert verdicts.broken(notebook, {"run": folder}).empty
+    words = ["verdict_seeds", "--seeds", "1", "--papers", "gohari2020"]
+    monkeypatch.setattr("sys.argv", words)
+    assert verdicts.main() == 0
+    assert capsys.readouterr().out == "gohari2020: 1 seeds, 0 turned\n"
 
 
 def test_a_finding_that_a_seed_breaks_is_found(tmp_path: Path) -> None:
