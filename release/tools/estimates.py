@@ -1,35 +1,37 @@
 """Chains estimated from the same noisy counts: the release's rule beside twelve others,
 on tables of many kinds.
 
-python -m release.tools.estimates            # the kinds of tables that the rule was
-chosen on, drawn anew python -m release.tools.estimates --fresh    # kinds that had no
-part in the choice
-
-With --write the numbers go to release/tools/results: estimates*.csv, estimates.md.
+`python -m release.tools.estimates` writes release/tools/results/estimates.csv and
+estimates.md. The rule was chosen on 42 kinds of tables. Those on which its error was
+more than 1.3 times (rows) or 2.3 times (stationary distribution) that of the best other
+rule are here, five others of them, and kinds that had no part in the choice.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean, laplace
 
 import dpsim_release
 from dpsim import datasets, markov
 from dpsim.checks import Array, Integers
 from dpsim.ledger.table_formats import markdown_table
+from dpsim.numerics import simplex
 from dpsim_release import Support, estimate
 from dpsim_release import support as supports
 from dpsim_release.discrete_laplace import Noise, laplace_noise
 from tools.bench.compare import machine
 
 RESULTS = Path(__file__).parent / "results" / "estimates.csv"
-FRESH_RESULTS = RESULTS.with_name("estimates_fresh.csv")
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
+SEEDS = range(1, 5)  # of the tables of each kind
+KEY = ["table", "epsilon", "rule"]
 Table = tuple[Support, Integers]
+Rule = Callable[[Support, Array, Noise], Array]
 
 
 # --- rules: of the pairs of a support, before rows are normalised ---------------------
@@ -39,10 +41,7 @@ def offset(noisy: Array) -> Array:
     """Return what stays positive less one offset, so that it adds up to the total (at
     least 1).
     """
-    falling = np.sort(noisy)[::-1]
-    total = max(float(noisy.sum()), 1.0)
-    offsets = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
-    return np.maximum(noisy - offsets[np.flatnonzero(falling > offsets)[-1]], 0.0)
+    return simplex.project_to_simplex(noisy, total=max(float(noisy.sum()), 1.0))
 
 
 def privtrace(row: Array) -> Array:
@@ -54,22 +53,19 @@ def privtrace(row: Array) -> Array:
     if sums[-1] <= 0.0:
         return np.zeros(row.size)
     pays = int(np.argmax(sums > 0.0))
-    kept = np.where(
-        np.arange(row.size) < pays,
-        0.0,
-        np.where(np.arange(row.size) == pays, sums, row[order]),
-    )
+    kept = np.where(np.arange(row.size) < pays, 0.0, row[order])
+    kept[pays] = sums[pays]
     return kept[np.argsort(order)]
 
 
-def by_row(rule: Callable[[Array], Array]) -> Callable[[Support, Array, Noise], Array]:
+def by_row(rule: Callable[[Array], Array]) -> Rule:
     """Return the rule that does the same in each row."""
     return lambda support, noisy, _: np.concatenate(
         [rule(row) for row in np.split(noisy, support.indptr[1:-1])]
     )
 
 
-def threshold(scales: float) -> Callable[[Support, Array, Noise], Array]:
+def threshold(scales: float) -> Rule:
     """Return the rule that keeps what is above so many scales of the noise."""
     return lambda _, noisy, noise: np.where(noisy > scales * noise.scale, noisy, 0.0)
 
@@ -78,12 +74,11 @@ def james_stein(support: Support, noisy: Array, noise: Noise) -> Array:
     """Return counts moved to what the margins make one expect."""
     expected = estimate.expected_counts(support, noisy, noise)
     spread = float(((noisy - expected) ** 2).sum())
-    return expected + max(0.0, 1.0 - noise.variance * noisy.size / spread) * (
-        noisy - expected
-    )
+    share = max(0.0, 1.0 - noise.variance * noisy.size / spread)
+    return expected + share * (noisy - expected)
 
 
-def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Array]:
+def bayes(loss: str, slab: bool = False) -> Rule:
     """Return empirical Bayes with one prior for the table: free, or a share of zeros
     beside a geometric law (slab).
 
@@ -102,35 +97,25 @@ def bayes(loss: str, slab: bool = False) -> Callable[[Support, Array, Noise], Ar
                 for share in SHARES
                 for mean in np.geomspace(0.5, seen[-1] + 2, 25)
             ]
-            prior = max(
-                priors,
-                key=lambda prior: float(
-                    numbers @ np.log(np.maximum(likelihood @ prior, 1e-300))
-                ),
-            )
+            fits = [
+                numbers @ np.log(np.maximum(likelihood @ prior, 1e-300))
+                for prior in priors
+            ]
+            prior = priors[int(np.argmax(fits))]
         else:
             prior = estimate.bin_shares(likelihood, numbers, np.ones(bins[0].size), 0.0)
         joint = np.maximum(likelihood * prior, np.finfo(float).tiny)
-        below = np.cumsum(joint, axis=1) / joint.sum(axis=1, keepdims=True)
-        mean = (
-            (joint * np.clip(seen[:, None], *bins)).sum(axis=1) / joint.sum(axis=1)
-        )[place]
+        joint /= joint.sum(axis=1, keepdims=True)
+        mean = (joint * np.clip(seen[:, None], *bins)).sum(axis=1)[place]
         if loss == "mean":
             return mean
+        below = np.cumsum(joint, axis=1)
         levels = np.array([0.5]) if loss == "median" else np.arange(1, 32) / 32
-        moved = (
-            noise.scale
-            * np.sign(levels - 0.5)
-            * -np.log(1.0 - np.abs(2.0 * levels - 1.0))
-        )
-        at = [
-            np.minimum((below < level).sum(axis=1), bins[0].size - 1)
-            for level in levels
-        ]
-        values = [
-            np.clip(seen + move, bins[0][each], bins[1][each])[place]
-            for move, each in zip(moved, at)
-        ]
+        moves = laplace.ppf(levels, scale=noise.scale)
+        values = []
+        for level, move in zip(levels, moves):
+            at = np.minimum((below < level).sum(axis=1), bins[0].size - 1)
+            values.append(np.clip(seen + move, bins[0][at], bins[1][at])[place])
         sums = np.stack([estimate.row_sums(v, support) for v in values])
         wanted = estimate.row_sums(mean, support)
         chosen = np.abs(sums - wanted).argmin(axis=0)[support.rows]
@@ -154,7 +139,7 @@ def slab_prior(bins: tuple[Array, Array], share: float, mean: float) -> Array:
     return share * law / law.sum() + (1.0 - share) * (bins[0] == 0.0)
 
 
-RULES: dict[str, Callable[[Support, Array, Noise], Array]] = {
+RULES: dict[str, Rule] = {
     "clip": lambda support, noisy, noise: noisy,
     "norm-sub": lambda support, noisy, noise: offset(noisy),
     "norm-sub by row": by_row(offset),
@@ -257,17 +242,16 @@ def gravity(rng: np.random.Generator, n: int, spread: float) -> Array:
 
 def some(rng: np.random.Generator, n: int, each: int, rows: float) -> Array:
     """Return rows with a few destinations, at random."""
-    kept = rng.random((n, n)).argsort(axis=1) < each
-    return sizes(rng, n, rows) * np.where(kept, rng.gamma(1.0, size=(n, n)), 0.0)
+    chosen = rng.random((n, n)).argsort(axis=1) < each
+    return sizes(rng, n, rows) * chosen * rng.gamma(1.0, size=(n, n))
 
 
-def grid(rng: np.random.Generator, side: int, diagonals: bool) -> Array:
+def grid(rng: np.random.Generator, side: int) -> Array:
     """Return the moves of a walker on a square grid who stays or goes to a neighbour,
     uphill more readily.
     """
     at = np.stack(np.divmod(np.arange(side * side), side), axis=1)
-    steps = np.abs(at[:, None] - at)
-    near = steps.max(axis=2) <= 1 if diagonals else steps.sum(axis=2) <= 1
+    near = np.abs(at[:, None] - at).max(axis=2) <= 1
     height = rng.normal(0.0, 1.0, side * side)
     flow = np.where(near, np.exp(height[None, :] - height[:, None]), 0.0)
     return sizes(rng, side * side, 1.0) * flow / flow.sum(axis=1, keepdims=True)
@@ -292,19 +276,12 @@ def tree(rng: np.random.Generator, depth: int) -> Array:
     return flow + flow.T * rng.uniform(0.5, 1.5, (n, n))
 
 
-def clicks(rng: np.random.Generator, n: int) -> Array:
-    """Return clicks between pages: popularity by Zipf's law, a few links on a page,
-    some jumps to any page.
-    """
-    popular = 1.0 / np.arange(1, n + 1) ** 1.1
-    links = np.where(
-        rng.random((n, n)).argsort(axis=1) < 7,
-        popular * rng.gamma(0.5, size=(n, n)),
-        0.0,
-    )
-    return popular[:, None] * (
-        0.9 * links / links.sum(axis=1, keepdims=True) + 0.1 * popular / popular.sum()
-    )
+def jumps(shares: tuple[float, ...], n: int) -> Array:
+    """Return moves by one, two and more states round a circle, and few to anywhere."""
+    flow = np.full((n, n), 0.001)
+    for by, share in enumerate(shares, 1):
+        flow += share * np.roll(np.eye(n), by, axis=1)
+    return flow
 
 
 def stars(rng: np.random.Generator, number: int, size: int) -> Array:
@@ -319,34 +296,20 @@ def stars(rng: np.random.Generator, number: int, size: int) -> Array:
     return flow * rng.gamma(1.0, size=flow.shape)
 
 
-def nearest(rng: np.random.Generator, n: int, each: int) -> Array:
-    """Return moves from each place to the places nearest to it."""
-    at = rng.random((n, 2))
-    far = (
-        np.hypot(*(at[:, None] - at).transpose(2, 0, 1)).argsort(axis=1).argsort(axis=1)
-    )
-    return (
-        sizes(rng, n, 0.7) * ((far > 0) & (far <= each)) * rng.gamma(1.0, size=(n, n))
-    )
-
-
 def steps(n: int, factor: int) -> Array:
     """Return how many steps on, round a circle, each state is from `factor` times
     another, shape (n, n).
     """
-    return np.asarray(
-        (np.arange(n)[None, :] - factor * np.arange(n)[:, None]) % n, dtype=float
-    )
+    at = np.arange(n, dtype=float)
+    return (at - factor * at[:, None]) % n
 
 
 def torus(side: int) -> Array:
     """Return the pairs of neighbours on a torus of three dimensions."""
     ring = np.roll(np.eye(side), 1, axis=1) + np.roll(np.eye(side), -1, axis=1)
     one = np.eye(side)
-    flat = np.eye(side**2)
-    return np.asarray(
-        np.kron(np.kron(ring, one) + np.kron(one, ring), one) + np.kron(flat, ring)
-    )
+    flat = np.kron(ring, one) + np.kron(one, ring)
+    return np.asarray(np.kron(flat, one) + np.kron(np.eye(side**2), ring))
 
 
 def overlapping(n: int, each: int, apart_by: int) -> Array:
@@ -370,34 +333,9 @@ def taxis(seed: int) -> Table:
 
 
 KNOWN: dict[str, Callable[[int], Table]] = {
-    "gravity, 40": drawn(5_000, lambda rng: gravity(rng, 40, 1.0)),
     "gravity, 63": drawn(30_000, lambda rng: gravity(rng, 63, 1.5)),
-    "gravity, 120": drawn(20_000, lambda rng: gravity(rng, 120, 1.5)),
-    "gravity, 500": drawn(300_000, lambda rng: gravity(rng, 500, 2.0)),
-    "sparse graph, 150": drawn(10_000, lambda rng: some(rng, 150, 4, 1.0)),
     "few destinations, 60": drawn(6_000, lambda rng: some(rng, 60, 4, 0.0)),
-    "Zipf rows, 60": drawn(
-        20_000,
-        lambda rng: (
-            sizes(rng, 60, 0.7) / (1.0 + rng.random((60, 60)).argsort(axis=1)) ** 1.2
-        ),
-    ),
     "hub, 60": drawn(10_000, lambda rng: hub(rng, 60)),
-    "band, 80": drawn(
-        10_000,
-        lambda rng: (
-            sizes(rng, 80, 0.5) * (apart(80) <= 3) * rng.gamma(1.0, size=(80, 80))
-        ),
-    ),
-    "blocks, 80": drawn(
-        20_000,
-        lambda rng: (
-            np.kron(np.eye(10), np.ones((8, 8))) + np.eye(80, k=1) + np.eye(80, k=-79)
-        ),
-    ),
-    "dense rows, 40": drawn(
-        20_000, lambda rng: sizes(rng, 40, 0.5) * rng.gamma(2.0, size=(40, 40))
-    ),
     "staying, 60": drawn(
         10_000,
         lambda rng: (
@@ -409,86 +347,16 @@ KNOWN: dict[str, Callable[[int], Table]] = {
         20_000, lambda rng: gravity(rng, 40, 1.5) * (np.arange(40) % 2)[:, None]
     ),
     "3 states": drawn(100, lambda rng: rng.gamma(0.3, size=(3, 3))),
-    "5 states": drawn(100, lambda rng: rng.gamma(0.3, size=(5, 5))),
-    "declared grid, 400": drawn(20_000, lambda rng: grid(rng, 20, False), graph=True),
-    "declared grid, 225": drawn(10_000, lambda rng: grid(rng, 15, True), graph=True),
+    "declared grid, 225": drawn(10_000, lambda rng: grid(rng, 15), graph=True),
     "63 taxi zones": taxis,
-    "two sides, 80": drawn(
-        20_000, lambda rng: (apart(80) % 2) * rng.lognormal(0.0, 1.5, (80, 80))
-    ),
-    "five profiles, 70": drawn(
-        15_000,
-        lambda rng: (
-            sizes(rng, 70, 1.0)
-            * rng.dirichlet(np.full(70, 0.15), 5)[rng.integers(0, 5, 70)]
-        ),
-    ),
-    "up and down, 200": drawn(
-        20_000, lambda rng: (apart(200) <= 1) * rng.uniform(0.1, 0.6, (200, 200))
-    ),
     "tree, 127": drawn(8_000, lambda rng: tree(rng, 7)),
-    "all alike, 50": drawn(5_000, lambda rng: np.ones((50, 50))),
-    "two lumps, 60": drawn(
-        12_000,
-        lambda rng: (
-            np.where(np.arange(60) < 30, 1.0, 0.02)[:, None]
-            * rng.gamma(0.3, size=(60, 60))
-        ),
-    ),
-    "power law, 90": drawn(
-        25_000,
-        lambda rng: (
-            np.outer(*(rng.pareto(1.2, (2, 90)) + 0.1)) * rng.gamma(0.5, size=(90, 90))
-        ),
-    ),
-    "cycle with jumps, 100": drawn(
-        10_000,
-        lambda rng: (
-            0.001
-            + np.tensordot(
-                (0.5, 0.25, 0.15),
-                [np.roll(np.eye(100), k, axis=1) for k in (1, 2, 3)],
-                1,
-            )
-        ),
-    ),
-    "clicks, 200": drawn(30_000, lambda rng: clicks(rng, 200)),
-    "grid walk, 100": drawn(15_000, lambda rng: grid(rng, 10, False)),
-    "random rows, 30": drawn(6_000, lambda rng: rng.dirichlet(np.full(30, 0.3), 30)),
-    "few neighbours, 150": drawn(9_000, lambda rng: some(rng, 150, 3, 0.5)),
-    "falling from the diagonal, 90": drawn(
-        15_000, lambda rng: sizes(rng, 90, 0.5) * 0.7 ** apart(90)
-    ),
-    "Pareto pairs, 60": drawn(20_000, lambda rng: rng.pareto(1.0, (60, 60))),
-    "chequered, 50": drawn(
-        10_000, lambda rng: (apart(50) % 2 == 0) * rng.gamma(0.7, size=(50, 50))
-    ),
-    "three levels, 64": drawn(
-        12_000, lambda rng: rng.choice([0.0, 1.0, 20.0], (64, 64), p=[0.7, 0.2, 0.1])
-    ),
+    "cycle with jumps, 100": drawn(10_000, lambda rng: jumps((0.5, 0.25, 0.15), 100)),
     "five stars, 105": drawn(12_000, lambda rng: stars(rng, 5, 21)),
-    "upwards or home, 60": drawn(
-        8_000, lambda rng: np.triu(np.exp(-0.2 * apart(60)), 1) + 0.5 * np.eye(1, 60)
-    ),
     "one main destination, 100": drawn(
         10_000,
         lambda rng: (
             sizes(rng, 100, 0.7) * (0.8 * np.eye(100)[rng.permutation(100)] + 0.002)
         ),
-    ),
-    "blocks with background, 80": drawn(
-        12_000,
-        lambda rng: sizes(rng, 80, 0.5) * np.kron(np.eye(4) + 0.1, np.ones((20, 20))),
-    ),
-    "six nearest places, 120": drawn(15_000, lambda rng: nearest(rng, 120, 6)),
-    "queue, 40": drawn(
-        6_000, lambda rng: 0.8 ** np.arange(40)[:, None] * (apart(40) == 1)
-    ),
-    "product, 70": drawn(
-        15_000, lambda rng: np.outer(*rng.lognormal(0.0, 1.2, (2, 70)))
-    ),
-    "declared graph, 300": drawn(
-        15_000, lambda rng: some(rng, 300, 12, 1.0), graph=True
     ),
 }
 FRESH: dict[str, Callable[[int], Table]] = {
@@ -498,11 +366,7 @@ FRESH: dict[str, Callable[[int], Table]] = {
     "ladder, 100": drawn(
         12_000,
         lambda rng: (
-            (
-                np.kron(np.eye(2), apart(50) == 1)
-                + np.eye(100, k=50)
-                + np.eye(100, k=-50)
-            )
+            (np.kron(np.eye(2), apart(50) == 1) + (apart(100) == 50))
             * sizes(rng, 100, 1.0)
         ),
     ),
@@ -537,40 +401,33 @@ FRESH: dict[str, Callable[[int], Table]] = {
 # --- pages ----------------------------------------------------------------------------
 
 
-def measured(kinds: dict[str, Callable[[int], Table]], seeds: range) -> pd.DataFrame:
+def measured() -> pd.DataFrame:
     """Return a row for each table, epsilon and rule: mean errors over the seeds, with
     the same noise for all rules.
     """
     rows = []
-    for name, make in kinds.items():
-        made = [make(seed) for seed in seeds]
+    for name, make in (KNOWN | FRESH).items():
+        tables = [(seed, *make(seed)) for seed in SEEDS]
         for epsilon in EPSILONS:
             noise = laplace_noise(epsilon)
-            found: dict[str, list[tuple[float, float]]] = {}
-            for seed, (support, counts) in zip(seeds, made):
-                noisy = dpsim_release.noisy_counts(
-                    counts, noise, np.random.default_rng([seed, round(1000 * epsilon)])
-                )
+            for seed, support, counts in tables:
+                rng = np.random.default_rng([seed, round(1000 * epsilon)])
+                noisy = dpsim_release.noisy_counts(counts, noise, rng)
                 for rule, probabilities in estimates(support, noisy, noise).items():
-                    found.setdefault(rule, []).append(
-                        errors(support, counts, probabilities)
-                    )
-            rows += [
-                (name, epsilon, rule, *np.mean(each, axis=0))
-                for rule, each in found.items()
-            ]
+                    wrong = errors(support, counts, probabilities)
+                    rows.append((name, epsilon, rule, *wrong))
         print(name, flush=True)
-    return pd.DataFrame(rows, columns=["table", "epsilon", "rule", "rows", "long_run"])
+    table = pd.DataFrame(rows, columns=[*KEY, "rows", "long_run"])
+    return table.groupby(KEY, sort=False).mean()
 
 
-def page() -> str:
+def page(table: pd.DataFrame) -> str:
     """Return estimates.md: ours beside the best of the twelve, which differs from table
     to table.
     """
     parts = [
         "# Chains estimated from the same noisy counts",
-        f"By `python -m release.tools.estimates --write` and `--fresh --write` "
-        f"({machine()}).",
+        f"By `python -m release.tools.estimates` ({machine()}).",
         "Total variation of rows (mean by events) and of the stationary distribution, "
         "as a multiple of the error of "
         f"the best of {len(RULES)} other rules at the same table and epsilon: above 1 "
@@ -578,80 +435,35 @@ def page() -> str:
         "is another one from table to table; the second table of each part has what "
         "each of them would have.",
     ]
+    best = table.drop("ours", level="rule").groupby(KEY[:2], sort=False).min()
+    best = best.reindex(table.index.droplevel("rule")).to_numpy().clip(1e-12)
     sections = {
-        "Kinds of tables that the rule was chosen on": RESULTS,
-        "Kinds that had no part in it": FRESH_RESULTS,
+        "Kinds that the rule was chosen on: the seven with the largest errors of 42, "
+        "and five others": KNOWN,
+        "Kinds that had no part in it": FRESH,
     }
-    for section, path in sections.items():
-        if not path.exists():
-            continue
-        shares = ratios(pd.read_csv(path))
-        ours = shares.xs("ours", level="rule").unstack("epsilon")
-        head = [
-            "table",
-            *(f"{what}, {e:g}" for what in ("rows", "long run") for e in EPSILONS),
-        ]
-        parts += [
-            f"## {section}",
-            markdown_table(
-                head,
-                [
-                    (name, *(f"{x:.2f}" for x in row))
-                    for name, *row in ours.itertuples()
-                ],
-            ),
-        ]
-        of_rules = shares.groupby("rule").agg(
-            [lambda x: float(np.exp(np.log(x).mean())), "max"]
-        )
-        of_rules = of_rules.sort_values(of_rules.columns[0])
-        head = [
-            "rule",
-            "rows: geometric mean",
-            "worst",
-            "long run: geometric mean",
-            "worst",
-        ]
-        parts.append(
-            markdown_table(
-                head,
-                [
-                    (name, *(f"{x:.2f}" for x in row))
-                    for name, *row in of_rules.itertuples()
-                ],
-            )
-        )
+    each = [f"{what}, {e:g}" for what in ("rows", "long run") for e in EPSILONS]
+    over = ["rows: geometric mean", "worst", "long run: geometric mean", "worst"]
+    for section, kinds in sections.items():
+        ratios = (table / best).loc[list(kinds)]
+        ours = ratios.xs("ours", level="rule").unstack("epsilon")
+        of_rules = ratios.groupby("rule").agg([gmean, "max"])
+        of_rules = of_rules.sort_values(("rows", "gmean"))
+        parts += [f"## {section}", markdown(["table", *each], ours)]
+        parts += [markdown(["rule", *over], of_rules)]
     return "\n\n".join(parts) + "\n"
 
 
-def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Return errors over those of the best other rule, by table, epsilon and rule."""
-    found = table.set_index(["table", "epsilon", "rule"])
-    best = (
-        found.drop("ours", level="rule").groupby(["table", "epsilon"], sort=False).min()
-    )
-    return found / best.reindex(found.index.droplevel("rule")).to_numpy().clip(1e-12)
+def markdown(head: list[str], table: pd.DataFrame) -> str:
+    """Return a table in Markdown, with two digits after the point."""
+    rows = [(name, *(f"{x:.2f}" for x in row)) for name, *row in table.itertuples()]
+    return markdown_table(head, rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=4, help="tables of each kind")
-    parser.add_argument("--seed", type=int, default=1, help="of the first table")
-    parser.add_argument(
-        "--write", action="store_true", help="write release/tools/results/estimates*"
-    )
-    parser.add_argument("--fresh", action="store_true")
-    a = parser.parse_args()
-    table = measured(FRESH if a.fresh else KNOWN, range(a.seed, a.seed + a.draws))
-    of_ours = ratios(table).xs("ours", level="rule")
-    print(
-        np.exp(np.log(of_ours).mean()).to_string(), of_ours.max().to_string(), sep="\n"
-    )
-    if a.write:
-        table.round(6).to_csv(
-            FRESH_RESULTS if a.fresh else RESULTS, index=False, lineterminator="\n"
-        )
-        RESULTS.with_suffix(".md").write_text(page(), encoding="utf-8")
+    table = measured()
+    table.round(6).to_csv(RESULTS, lineterminator="\n")
+    RESULTS.with_suffix(".md").write_text(page(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from dpsim_release.discrete_laplace import (
 )
 from dpsim_release.unit import EVENT, Unit
 from tools.verify import measures
-from tools.verify.audit_cases import Case, levels
+from tools.verify.audit_cases import Case, claimed
 
 STATES = 3  # of a copy; all pairs of these may occur
 
@@ -91,13 +91,9 @@ def noisy_case(audited: Release) -> Case:
         )
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        broken = factor != 1.0
-        more = int(broken and audited.fault == "truncation")
-        epsilon = (
-            1.25 * audited.epsilon
-            if broken and audited.fault == "noise"
-            else audited.epsilon
-        )
+        fault = audited.fault if factor != 1.0 else "none"
+        more = int(fault == "truncation")
+        epsilon = (1.25 if fault == "noise" else 1.0) * audited.epsilon
         table = counts_of(audited, side == 0, size, more)
         chain = dpsim_release.release_chain(
             table, epsilon=epsilon, support=blocks(size), rng=rng
@@ -110,25 +106,23 @@ def noisy_case(audited: Release) -> Case:
 
     change = counted(True, 1, 0)[0]
 
-    def claim(epsilon: Array) -> Array:
-        return measures.implied_delta(epsilon, noise.epsilon)
+    claim = partial(measures.implied_delta, spent=noise.epsilon)
 
-    epsilon = levels(claim)
-    exact = np.array([hockey_stick(noise, change[change != 0], e) for e in epsilon])
-    between = (
-        (np.zeros(epsilon.size), claim(epsilon))
-        if audited.fault == "truncation"
-        else None
-    )  # copies differ
-    return Case(
+    def exact(epsilon: Array) -> Array:
+        changes = change[change != 0]
+        return np.array([hockey_stick(noise, changes, each) for each in epsilon])
+
+    def between(epsilon: Array) -> tuple[Array, Array]:
+        """Copies that are cut differ."""
+        return np.zeros(epsilon.size), claim(epsilon)
+
+    return claimed(
         "release",
         audited.setting,
-        epsilon,
-        claim(epsilon),
-        exact,
+        claim,
         losses,
-        breakable=True,
-        pair_bounds=between,
+        exact,
+        pair_bounds=between if audited.fault == "truncation" else None,
     )
 
 
@@ -179,27 +173,18 @@ def pairs_case(audited: Release) -> Case:
         -math.expm1(noise.log_tail(threshold - int(v))) for v in counts
     )
 
-    def claim(epsilon: Array) -> Array:
-        return measures.implied_delta(epsilon, audited.epsilon, leak)
-
-    epsilon = levels(claim, 7 / 6 * audited.epsilon)
-    setting = f"{audited.setting}, threshold {threshold}"
-    exact = np.full(epsilon.shape, passes)
-    return Case(
+    return claimed(
         "private pairs",
-        setting,
-        epsilon,
-        claim(epsilon),
-        exact,
+        f"{audited.setting}, threshold {threshold}",
+        partial(measures.implied_delta, spent=audited.epsilon, delta=leak),
         losses,
-        breakable=True,
+        lambda epsilon: np.full(epsilon.shape, passes),
+        most=7 / 6 * audited.epsilon,
     )
 
 
 ONE = ((0, 1),)
-MANY = tuple(
-    (i, j) for i in (0, 1) for j in (0, 1) for _ in range(3)
-)  # more than any limit below keeps
+MANY = ((0, 0), (0, 1), (1, 0), (1, 1)) * 3  # more than any limit below keeps
 
 
 def release_cases(everything: bool = True) -> Iterator[Case]:

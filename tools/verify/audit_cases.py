@@ -10,9 +10,11 @@ table of events to what is published in release/tools/release_audit.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution, privacy_loss_mechanism
@@ -30,6 +32,8 @@ LEVELS = 8  # epsilons of a case
 OFF = 1.2  # factor of a broken mechanism's parameter
 
 Losses = Callable[[int, float, int, np.random.Generator], Array]
+Profile = Callable[[Array], Array]
+"""Delta at each epsilon."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Case:
     its parameter times factor."""
     published: Array | float = math.nan
     """What the paper's theorem allows; NaN where there is none."""
-    breakable: bool = False
+    breakable: bool = True
     """The parameter is far enough above the privacy floor for 20 % to show."""
     pair_bounds: tuple[Array, Array] | None = None
     """Bounds of the pair's delta where it is not known exactly."""
@@ -56,7 +60,7 @@ class Case:
     """Which neighbours, where a setting has several."""
 
 
-def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
+def levels(claim: Profile, most: float = math.inf) -> Array:
     """Return LEVELS epsilons from 0 to where the claimed delta falls to SMALLEST_CLAIM,
     or to `most`."""
     low = 0.0
@@ -75,11 +79,38 @@ def levels(claim: Callable[[Array], Array], most: float = math.inf) -> Array:
     return np.linspace(0.0, low, LEVELS)
 
 
+def claimed(
+    mechanism: str,
+    setting: str,
+    claim: Profile,
+    losses: Losses,
+    pair: Profile | None = None,
+    *,
+    most: float = math.inf,
+    published: Profile = lambda epsilon: np.full(epsilon.shape, math.nan),
+    breakable: bool = True,
+    pair_bounds: Callable[[Array], tuple[Array, Array]] | None = None,
+) -> Case:
+    """Return the case of a claim, at its levels; without `pair` the claim is the exact
+    delta of the pair."""
+    epsilon = levels(claim, most)
+    return Case(
+        mechanism,
+        setting,
+        epsilon,
+        claim(epsilon),
+        (pair or claim)(epsilon),
+        losses,
+        published=published(epsilon),
+        breakable=breakable,
+        pair_bounds=pair_bounds and pair_bounds(epsilon),
+    )
+
+
 # --- Dirichlet mechanisms -------------------------------------------------------------
 
 
 def published_profile(
-    epsilon: Array,
     k: float,
     *,
     shift: float,
@@ -87,18 +118,17 @@ def published_profile(
     n: int,
     eta_bar: float | None = None,
     m: int | None = None,
-) -> Array:
+) -> Profile:
     """Return the least delta that Theorem 1 implies at each epsilon, over a grid of
     gammas."""
-    count = n if m is None else m
     gamma = np.geomspace(1e-8, 0.999 / n, 200)
     spent = dirichlet.theorem1_vector_epsilon(
-        k, shift=shift, eta=eta, gamma=gamma, n=count, eta_bar=eta_bar
+        k, shift=shift, eta=eta, gamma=gamma, n=m or n, eta_bar=eta_bar
     )
-    delta = dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)[
-        1
-    ]
-    return measures.implied_delta(epsilon[:, None], spent, delta).min(axis=1)
+    delta = dirichlet.theorem1_delta_bounds(k, eta=eta, gamma=gamma, n=n, protected=m)
+    return lambda epsilon: measures.implied_delta(
+        epsilon[:, None], spent, delta[1]
+    ).min(axis=1)
 
 
 def swapped(high: float, low: float, rest: tuple[float, ...]) -> tuple[Array, Array]:
@@ -117,36 +147,38 @@ def log_ratio(x: Array) -> Array:
         )
 
 
+def ratio_losses(draw: Losses, weight: float) -> Losses:
+    """Return the losses of draws (size, ..., n) whose densities have the ratio
+    (x_1 / x_2)^weight, in each of the rows."""
+
+    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        ratios = log_ratio(draw(side, factor, size, rng))
+        return factor * weight * ratios.reshape(size, -1).sum(axis=1)
+
+    return losses
+
+
 def simplex_cases() -> Iterator[Case]:
     """Yield the simplex release at the grades' border, and below the log-space
     threshold."""
     yield simplex_case(20.6, 0.073, 1 / 98, breakable=False)
-    yield simplex_case(110.6, 0.073, 1 / 98, breakable=True)
+    yield simplex_case(110.6, 0.073, 1 / 98)
     yield simplex_case(0.9, 0.1, 0.05, breakable=False)
 
 
-def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case:
+def simplex_case(k: float, eta: float, shift: float, *, breakable: bool = True) -> Case:
     """Return the release of one vector of five shares."""
     pair = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 3,) * 3)
 
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-        return factor * k * shift * log_ratio(x)
+    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        return dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
 
-    def claim(epsilon: Array) -> Array:
-        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
-
-    epsilon = levels(claim)
-    published = published_profile(epsilon, k, shift=shift, eta=eta, n=5)
-    exact = claim(epsilon)
-    return Case(
+    return claimed(
         "Dirichlet",
         f"n 5, k {k:g}, eta {eta:g}",
-        epsilon,
-        exact,
-        exact,
-        losses,
-        published=published,
+        partial(accounting.exact_delta, k=k, shift=shift, eta=eta),
+        ratio_losses(draw, k * shift),
+        published=published_profile(k, shift=shift, eta=eta, n=5),
         breakable=breakable,
     )
 
@@ -154,8 +186,9 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool) -> Case
 def matrix_cases() -> Iterator[Case]:
     """Yield the matrix release of Fallin et al. 2023 when one row changes, and when all
     32 do (Definition 4)."""
-    for k, changed in product((9.87, 98.7), (1, 32)):
-        yield matrix_case(k, changed)
+    for k in (9.87, 98.7):
+        yield matrix_case(k, 1)
+        yield matrix_case(k, 32)
 
 
 def matrix_case(k: float, changed: int) -> Case:
@@ -166,85 +199,57 @@ def matrix_case(k: float, changed: int) -> Case:
     second = first.copy()
     second[:changed] = row[1]
     pair = (first, second)
+    one = partial(accounting.exact_delta, k=k, shift=shift, eta=eta)
     composed = accounting.compose(
         k, shift=shift, eta=eta, count=changed, interval=k * shift / 100
     )
 
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-        return factor * k * shift * log_ratio(x[:, :changed]).sum(axis=-1)
+        return x[:, :changed]
 
-    def claim(epsilon: Array) -> Array:
-        one = changed == 1
-        return (
-            accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
-            if one
-            else composed.delta(epsilon)
-        )
-
-    epsilon = levels(claim)
-    published = published_profile(
-        epsilon, k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3
-    )
-    setting = f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}"
-    bounds = composed.delta_bounds(epsilon) if changed > 1 else None
-    exact = claim(epsilon)
-    return Case(
+    return claimed(
         "matrix Dirichlet",
-        setting,
-        epsilon,
-        exact,
-        exact,
-        losses,
-        published=published,
+        f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}",
+        one if changed == 1 else composed.delta,
+        ratio_losses(draw, k * shift),
+        published=published_profile(k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3),
         breakable=k > 50,
-        pair_bounds=bounds,
+        pair_bounds=composed.delta_bounds if changed > 1 else None,
     )
 
 
 def posterior_cases() -> Iterator[Case]:
     """Yield the data-free release for both adjacencies."""
     yield replace_case(1.0, 1.0, breakable=False)
-    yield replace_case(10.0, 5.0, breakable=True)
+    yield replace_case(10.0, 5.0)
     yield replace_case(5.0, 0.3, breakable=False)
     for direction, events in (("add", 1), ("remove", 1), ("remove", 3)):
         yield add_remove_case(10.0, 5.0, direction, events)
     yield unit_case()
 
 
-def posterior_release(
-    counts: Array, kappa: float, alpha: float, size: int, rng: np.random.Generator
-) -> Array:
-    """Return draws from Dir(kappa (counts + alpha))."""
-    weights = counts + alpha
-    total = weights.sum(axis=-1)
-    mean = weights / total[..., None]
-    return dirichlet.dirichlet_mechanism(mean, kappa * total, size=size, rng=rng)
+def posterior_draws(pair: Sequence[Any], kappa: float, alpha: float) -> Losses:
+    """Return how to draw from Dir(kappa (counts + alpha))."""
 
-
-def replace_case(alpha: float, kappa: float, *, breakable: bool) -> Case:
-    """Return the release of a row of five events, one of which ends elsewhere."""
-    pair = (np.array([1, 0, 4]), np.array([0, 1, 4]))
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = posterior_release(
-            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
+    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+        weights = np.asarray(pair[side]) + alpha
+        total = weights.sum(axis=-1)
+        return dirichlet.dirichlet_mechanism(
+            weights / total[..., None], factor * kappa * total, size=size, rng=rng
         )
-        return factor * kappa * log_ratio(x)
 
-    def claim(epsilon: Array) -> Array:
-        return accounting.exact.posterior_delta(epsilon, kappa=kappa, alpha=alpha)
+    return draw
 
-    epsilon = levels(claim)
-    exact = claim(epsilon)
-    setting = f"replace one, alpha {alpha:g}, kappa {kappa:g}"
-    return Case(
+
+def replace_case(alpha: float, kappa: float, *, breakable: bool = True) -> Case:
+    """Return the release of a row of five events, one of which ends elsewhere."""
+    draw = posterior_draws([[1, 0, 4], [0, 1, 4]], kappa, alpha)
+    return claimed(
         "posterior release",
-        setting,
-        epsilon,
-        exact,
-        exact,
-        losses,
+        f"replace one, alpha {alpha:g}, kappa {kappa:g}",
+        partial(accounting.exact.posterior_delta, kappa=kappa, alpha=alpha),
+        ratio_losses(draw, kappa),
         breakable=breakable,
     )
 
@@ -253,35 +258,25 @@ def add_remove_case(alpha: float, kappa: float, direction: str, events: int) -> 
     """Return the release of a row of many events that gains or loses some in its first
     category, all of one unit."""
     others = 10_000
-    pair = (np.array([events, others]), np.array([0, others]))
-    pair = pair if direction == "remove" else pair[::-1]
-
-    def shapes(factor: float) -> tuple[float, float, float]:
-        first, second = (factor * kappa * (float(row[0]) + alpha) for row in pair)
-        return first, second, factor * kappa * (others + alpha)
+    first = (events, 0) if direction == "remove" else (0, events)
+    draw = posterior_draws([[count, others] for count in first], kappa, alpha)
+    shapes = np.array([count + alpha for count in (*first, others)]) * kappa
 
     def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = posterior_release(
-            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
-        )
-        return beta_loss(np.log(x[:, 0]), *shapes(factor))
+        x = draw(side, factor, size, rng)
+        return beta_loss(np.log(x[:, 0]), *factor * shapes)
 
-    def claim(epsilon: Array) -> Array:
-        return accounting.exact.posterior_delta(
-            epsilon, kappa=kappa * events, alpha=alpha / events, adjacency="add-remove"
-        )
-
-    epsilon = levels(claim)
-    setting = f"{direction} {events} of one unit, alpha {alpha:g}, kappa {kappa:g}"
-    exact = beta_profile(epsilon, *shapes(1.0))
-    return Case(
+    return claimed(
         "posterior release",
-        setting,
-        epsilon,
-        claim(epsilon),
-        exact,
+        f"{direction} {events} of one unit, alpha {alpha:g}, kappa {kappa:g}",
+        partial(
+            accounting.exact.posterior_delta,
+            kappa=kappa * events,
+            alpha=alpha / events,
+            adjacency="add-remove",
+        ),
         losses,
-        breakable=True,
+        lambda epsilon: beta_profile(epsilon, *shapes),
     )
 
 
@@ -302,63 +297,38 @@ def unit_case() -> Case:
     """Return the release of two rows, in each of which two events of one unit end
     elsewhere."""
     alpha, kappa, events, rows = 10.0, 1.0, 2, 2
-    pair = np.array([[[events, 0, 4]] * rows, [[0, events, 4]] * rows])
-
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = posterior_release(
-            pair[side], kappa=factor * kappa, alpha=alpha, size=size, rng=rng
-        )
-        return factor * kappa * events * log_ratio(x).sum(axis=-1)
-
+    pair = [[[events, 0, 4]] * rows, [[0, events, 4]] * rows]
     composed = accounting.compose(
         100.0, eta=kappa * alpha / 100.0, shift=kappa * events / 100.0, count=rows
     )
-    epsilon = levels(composed.delta)
-    claim = composed.delta(epsilon)
-    bounds = composed.delta_bounds(epsilon)
-    setting = (
-        f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}"
-    )
-    return Case(
+    return claimed(
         "posterior release",
-        setting,
-        epsilon,
-        claim,
-        claim,
-        losses,
-        breakable=True,
-        pair_bounds=bounds,
+        f"replace {events} in each of {rows} rows, alpha {alpha:g}, kappa {kappa:g}",
+        composed.delta,
+        ratio_losses(posterior_draws(pair, kappa, alpha), kappa * events),
+        pair_bounds=composed.delta_bounds,
     )
 
 
-def decision_cases() -> Iterator[Case]:
-    """Yield the release of the transition vectors of a decision process, of which one
+def decision_case() -> Case:
+    """Return the release of the transition vectors of a decision process, of which one
     changes."""
     k, eta, shift = 60.0, 0.1, 0.05
-    vectors = swapped(eta + shift, eta, (1 - 2 * eta - shift,))
     models = []
-    for vector in vectors:
+    for vector in swapped(eta + shift, eta, (1 - 2 * eta - shift,)):
         transitions = np.full((3, 2, 3), 1 / 3)
         transitions[0, 1] = vector
         models.append(model.MDP(transitions, np.zeros((3, 2)), horizon=1))
 
-    def losses(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
+    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
         released = mdp.perturb(models[side], factor * k, rng, size=size)
-        return factor * k * shift * log_ratio(released.transitions[:, 0, 1])
+        return released.transitions[:, 0, 1]
 
-    def claim(epsilon: Array) -> Array:
-        return accounting.exact_delta(epsilon, k, shift=shift, eta=eta)
-
-    epsilon = levels(claim)
-    setting = f"S 3, A 2, k {k:g}, eta {eta:g}, one vector changes"
-    yield Case(
+    return claimed(
         "decision process",
-        setting,
-        epsilon,
-        claim(epsilon),
-        claim(epsilon),
-        losses,
-        breakable=True,
+        f"S 3, A 2, k {k:g}, eta {eta:g}, one vector changes",
+        partial(accounting.exact_delta, k=k, shift=shift, eta=eta),
+        ratio_losses(draw, k * shift),
     )
 
 
@@ -395,27 +365,22 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
         )
         return loss.sum(axis=(1, 2))
 
-    def claim(epsilon: Array) -> Array:
-        if noise == "laplace":
-            return np.array(
-                [
-                    accounting.noise_scales.laplace_delta(level, scale, b, rows)
-                    for level in epsilon
-                ]
-            )
-        normal = privacy_loss_mechanism.GaussianPrivacyLoss(
-            scale, sensitivity=b * math.sqrt(rows / 2)
-        )
-        return np.array(
-            [normal.get_delta_for_epsilon(float(level)) for level in epsilon]
-        )
+    gaussian = privacy_loss_mechanism.GaussianPrivacyLoss(
+        scale, sensitivity=b * math.sqrt(rows / 2)
+    )
 
-    epsilon = levels(claim)
-    exact = claim(epsilon)
-    bounds = None
-    if (
-        noise == "laplace" and rows > 1
-    ):  # there the claim is a bound: the same losses, rounded down, are another
+    def claim(epsilon: Array) -> Array:
+        deltas = [
+            accounting.noise_scales.laplace_delta(level, scale, b, rows)
+            if noise == "laplace"
+            else gaussian.get_delta_for_epsilon(float(level))
+            for level in epsilon
+        ]
+        return np.array(deltas)
+
+    def bounds(epsilon: Array) -> tuple[Array, Array]:
+        """The claim of Laplace noise on more rows is a bound: the same losses, rounded
+        down, are another."""
         one = privacy_loss_distribution.from_laplace_mechanism(
             scale,
             sensitivity=b / 2,
@@ -423,24 +388,16 @@ def matrix_noise_case(noise: str, scale: float, rows: int) -> Case:
             pessimistic_estimate=False,
             use_connect_dots=False,
         )
-        bounds = (
-            np.array(one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)),
-            exact,
-        )
-    setting = (
-        f"scale {scale:g}, b {b:g}, "
-        f"{'one row changes' if rows == 1 else f'{rows} rows change'}"
-    )
-    name = f"{noise.title()} noise on a matrix"
-    return Case(
-        name,
-        setting,
-        epsilon,
-        exact,
-        exact,
+        rounded_down = one.self_compose(2 * rows).get_delta_for_epsilon(epsilon)
+        return np.array(rounded_down), claim(epsilon)
+
+    changes = "one row changes" if rows == 1 else f"{rows} rows change"
+    return claimed(
+        f"{noise.title()} noise on a matrix",
+        f"scale {scale:g}, b {b:g}, {changes}",
+        claim,
         losses,
-        breakable=True,
-        pair_bounds=bounds,
+        pair_bounds=bounds if noise == "laplace" and rows > 1 else None,
     )
 
 
@@ -458,10 +415,6 @@ def zero_sum_laplace_case() -> Case:
         near, far = (np.abs(noisy - centre).sum(axis=1) for centre in NEAR)
         return factor * spent / 2 * (far - near)
 
-    def claim(epsilon: Array) -> Array:
-        return measures.implied_delta(epsilon, spent)
-
-    epsilon = levels(claim)
     grid = np.arange(-reach, reach + 1)
     noise = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
     noise = np.column_stack([noise, -noise.sum(axis=1)])
@@ -469,17 +422,17 @@ def zero_sum_laplace_case() -> Case:
     shifted = np.abs(noise + NEAR[0] - NEAR[1]).sum(axis=1)
     mass = np.exp(-spent / 2 * norm)
     loss = spent / 2 * (shifted - norm)
-    exact = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0)) @ mass / mass.sum()
-    setting = f"n 3, epsilon {spent:g}"
-    name = "zero-sum discrete Laplace noise"
-    return Case(
-        name,
-        setting,
-        epsilon,
-        claim(epsilon),
-        exact,
+
+    def exact(epsilon: Array) -> Array:
+        gains = -np.expm1(np.minimum(epsilon[:, None] - loss, 0.0))
+        return gains @ mass / mass.sum()
+
+    return claimed(
+        "zero-sum discrete Laplace noise",
+        f"n 3, epsilon {spent:g}",
+        partial(measures.implied_delta, spent=spent),
         losses,
-        breakable=True,
+        exact,
     )
 
 
@@ -496,10 +449,8 @@ class Finite:
     laws: Callable[[float], Array]
     neighbours: list[tuple[int, int]]
     draw: Callable[[int, float, int, np.random.Generator], Integers]
-    claim: Callable[[Array], Array]
-    published: Callable[[Array], Array]
-    most: float = math.inf
-    """Largest epsilon, for claims that do not fall below SMALLEST_CLAIM."""
+    claim: Profile
+    published: Profile
 
 
 def profile(
@@ -521,7 +472,7 @@ def profile(
 
 def finite_cases(mechanism: Finite) -> Iterator[Case]:
     """Yield one case for each pair of neighbours that is the worst at some epsilon."""
-    epsilon = levels(mechanism.claim, mechanism.most)
+    epsilon = levels(mechanism.claim)
     exact, worst = profile(mechanism.laws(1.0), mechanism.neighbours, epsilon)
     for index in dict.fromkeys(worst):
         pair = mechanism.neighbours[index]
@@ -534,7 +485,6 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
             exact[own],
             finite_losses(mechanism, pair),
             published=mechanism.published(epsilon[own]),
-            breakable=True,
             inputs=f"{pair[0]} and {pair[1]}",
         )
 
@@ -605,7 +555,7 @@ def boltzmann_mechanism(
     t: float,
     law: Callable[[Integers, float], Array],
     sample: Callable[[Integers, float, int, np.random.Generator], Integers],
-    claim: Callable[[Array], Array],
+    claim: Profile,
 ) -> Finite:
     """Return a mechanism on all histograms, whose broken version is colder: t / factor.
 
@@ -623,17 +573,13 @@ def boltzmann_mechanism(
             sample(states[x], t / factor, size, rng), total
         )
 
-    def published(epsilon: Array) -> Array:
-        return measures.implied_delta(
-            epsilon, 2 * boltzmann.sensitivity(total, bins) / t
-        )
-
+    spent = 2 * boltzmann.sensitivity(total, bins) / t
+    published = partial(measures.implied_delta, spent=spent)
     return Finite(mechanism, setting, laws, neighbours, draw, claim, published)
 
 
-RING = np.array(
-    [[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]]
-)  # a chain whose words differ in their counts
+# a chain whose words differ in their counts
+RING = np.array([[0, 1, 1, 0], [1, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0]])
 
 
 def word_mechanisms() -> Iterator[Finite]:
@@ -700,9 +646,7 @@ def word_mechanism(
     def claim(level: Array) -> Array:
         return profile(laws(1.0), neighbours, level)[0]
 
-    def published(level: Array) -> Array:
-        return measures.implied_delta(level, epsilon)
-
+    published = partial(measures.implied_delta, spent=epsilon)
     setting = f"{space}, n {length}, epsilon {epsilon:g}, b {b}"
     return Finite(f"words, {kind}", setting, laws, neighbours, draw, claim, published)
 
@@ -717,7 +661,7 @@ def cases(releases: Iterable[Case]) -> list[Case]:
         *simplex_cases(),
         *matrix_cases(),
         *posterior_cases(),
-        *decision_cases(),
+        decision_case(),
         *(case for mechanism in finite for case in finite_cases(mechanism)),
         *releases,
         *matrix_noise_cases(),
