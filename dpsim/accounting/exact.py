@@ -73,8 +73,6 @@ side by this error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -181,7 +179,7 @@ def calibrate_k(
     """
     eta, shift = minimum_and_shift(eta, shift)
     pair = hockey_stick.REPLACE
-    return _calibrate("k", epsilon, delta, eta, shift, pair, _minimum_hint)
+    return _calibrate("k", epsilon, delta, eta, shift, pair)
 
 
 def posterior_delta(
@@ -263,7 +261,7 @@ def calibrate_kappa(
     """
     alpha = _pseudo_count(alpha)
     pair = _pair(adjacency)
-    return _calibrate("kappa", epsilon, delta, alpha, _ONE, pair, _pseudo_count_hint)
+    return _calibrate("kappa", epsilon, delta, alpha, _ONE, pair)
 
 
 # --- what both mechanisms share: (a, t) and one of the two pairs of distributions ---
@@ -301,7 +299,6 @@ def _calibrate(
     eta: Array,
     shift: Array,
     pair: int,
-    hint: Callable[[float, float, float, int], str],
 ) -> Array:
     """Return the largest k or kappa that is (epsilon, delta)-private.
 
@@ -323,7 +320,7 @@ def _calibrate(
         which = f"no {name}" if floor >= e else f"so little above it no {name} in range"
         raise ValueError(
             f"epsilon must be above the privacy floor {reached} at delta {d:g}, "
-            f"got {e:g}: {which} reaches it; {hint(e, d, step, pair)}"
+            f"got {e:g}: {which} reaches it; {_hint(name, e, d, step, pair)}"
         )
     return scale
 
@@ -336,22 +333,15 @@ def _floor(delta: float, eta: float, shift: float, pair: int) -> float:
     return float(_FLOORS[pair](*map(np.asarray, (delta, eta, shift))))
 
 
-def _minimum_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
-    """Return the part of a message that says which eta would reach epsilon."""
-    widest = 0.5 * (1.0 - shift)
-    if widest <= 0.0 or _floor(delta, widest, shift, pair) >= epsilon:
-        return f"no public minimum eta does at shift {shift:g}"
-    reaching = private.round_up(_reaching(epsilon, delta, shift, pair, widest), ".4g")
-    return f"a public minimum eta above {reaching} would"
-
-
-def _pseudo_count_hint(epsilon: float, delta: float, shift: float, pair: int) -> str:
-    """Return the part of a message that says which alpha would reach epsilon."""
-    largest = 1.0 / _SMALLEST_SHARE
-    if _floor(delta, largest, shift, pair) >= epsilon:
-        return f"no pseudo-count alpha up to {largest:g} does"
+def _hint(name: str, epsilon: float, delta: float, shift: float, pair: int) -> str:
+    """Return the part of a message that says which eta or alpha would reach epsilon."""
+    needed, largest = "public minimum eta", 0.5 * (1.0 - shift)
+    if name == "kappa":
+        needed, largest = "pseudo-count alpha", 1.0 / _SMALLEST_SHARE
+    if largest <= 0.0 or _floor(delta, largest, shift, pair) >= epsilon:
+        return f"no {needed} does"
     reaching = private.round_up(_reaching(epsilon, delta, shift, pair, largest), ".4g")
-    return f"a pseudo-count alpha above {reaching} would"
+    return f"a {needed} above {reaching} would"
 
 
 def _reaching(
