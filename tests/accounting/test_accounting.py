@@ -1,4 +1,5 @@
-"""Tests of the exact accounting: 90-digit oracles, reference values, domination, compositions, an audit."""
+"""Tests of the exact accounting: 90-digit oracles, reference values, domination,
+compositions, an audit."""
 
 import math
 import subprocess
@@ -37,7 +38,7 @@ def posterior_epsilon(delta, *, kappa, alpha, adjacency="replace"):
     )
 
 
-# --- many digits ----------------------------------------------------------------------------------------------
+# --- many digits ----------------------------------------------------------------------
 
 BETA_CASES = [
     (0.629, 1.5038, 0.2102),
@@ -93,7 +94,7 @@ def test_huge_and_tiny_parameters_stay_finite():
             assert np.all(np.isfinite(values)) and np.all(values <= 0.0)
 
 
-# --- reference values ---------------------------------------------------------------------------------------
+# --- reference values -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -107,11 +108,14 @@ def test_exact_epsilon_of_the_grades(k, delta, epsilon):
 
 
 def test_the_first_call_of_a_process_warns_of_nothing():
-    first = "from dpsim import accounting; accounting.exact_epsilon([1e-3, 1e-6], 20.6, shift=0.01, eta=0.07)"
+    first = (
+        "from dpsim import accounting; "
+        "accounting.exact_epsilon([1e-3, 1e-6], 20.6, shift=0.01, eta=0.07)"
+    )
     subprocess.run([sys.executable, "-W", "error", "-c", first], check=True)
 
 
-# --- inverses and limits ------------------------------------------------------------------------------------
+# --- inverses and limits --------------------------------------------------------------
 
 shape = st.floats(-5.0, 6.0).map(lambda x: 10.0**x)
 small_delta = st.floats(-250.0, -0.1).map(lambda x: 10.0**x)
@@ -222,11 +226,12 @@ def test_a_target_below_the_floor_is_refused_with_what_would_reach_it():
             accounting.calibrate_kappa(epsilon, delta, alpha=alpha)
 
 
-# --- the pair dominates -------------------------------------------------------------------------------------
+# --- the pair dominates ---------------------------------------------------------------
 
 
 def beta_pair_delta(epsilon, first, second):
-    """delta of Beta(first) against Beta(second), same totals, by scanning thresholds."""
+    """delta of Beta(first) against Beta(second), same totals, by scanning
+    thresholds."""
     y = special.expit(np.linspace(-20, 20, 2001))
     tails = special.betaincc(*first, y) - math.exp(epsilon) * special.betaincc(
         *second, y
@@ -288,7 +293,7 @@ def test_add_remove_is_approached_from_below_by_growing_rows(epsilon):
     assert worst[2] == pytest.approx(limit, rel=1e-4)
 
 
-# --- compositions -------------------------------------------------------------------------------------------
+# --- compositions ---------------------------------------------------------------------
 
 ALIKE = [
     ([9.87 * 0.1] * 32, [9.87 * 0.0125] * 32, 1.16),
@@ -303,7 +308,8 @@ UNLIKE = [((1.5, 0.8), (0.3, 0.5)), ((0.05, 3.0), (0.4, 0.2)), ((0.9, 0.9), (1.0
     ALIKE + [(*rows, e) for rows in UNLIKE for e in (0.2, 1.0, 6.0)],
 )
 def test_composition_agrees_with_the_characteristic_function(a, t, epsilon):
-    """Of the sum of the losses t log(x / (1 - x)), x from Beta(a + t, a), whose signs the other hypothesis turns."""
+    """Of the sum of the losses t log(x / (1 - x)), x from Beta(a + t, a), whose signs
+    the other hypothesis turns."""
     a = np.array(a)
     t = np.array(t)
     u = (np.arange(400_000) + 0.5) * (40.0 / 400_000)
@@ -384,7 +390,7 @@ def test_a_coarse_interval_still_brackets():
     assert low < fine_low <= fine_high < high
 
 
-# --- arguments ----------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------
 
 
 def test_arguments_broadcast():
@@ -429,7 +435,8 @@ def test_refusals_name_the_argument(name, call):
 
 
 def test_no_delta_is_rounded_down_to_nothing():
-    """Below 1e-308 a number would become 0, which is a promise that no draw of a Dirichlet variable keeps."""
+    """Below 1e-308 a number would become 0, which is a promise that no draw of a
+    Dirichlet variable keeps."""
     exact = accounting.exact_delta([1e3, 1e6, 1e30], 20.0, shift=0.01, eta=0.1)
     posterior = accounting.exact.posterior_delta(
         [1e3, 1e30], kappa=0.5, alpha=1.0, adjacency="add-remove"

@@ -1,4 +1,5 @@
-"""The routes to delta and epsilon crossed on one table of instances, and the safe side of every rounding."""
+"""The routes to delta and epsilon crossed on one table of instances, and the safe side
+of every rounding."""
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ INSTANCES = [  # k, shift, eta, categories, delta
 
 
 def monte_carlo(k, shift, eta, n, epsilon, draws=400_000):
-    """Return delta from draws of the release itself at its worst pair, and the estimate's standard error."""
+    """Return delta from draws of the release itself at its worst pair, and the
+    estimate's standard error."""
     p = np.full(n, eta)
     p[-1] = 1.0 - (n - 1) * eta - shift
     p[0] += shift
@@ -54,8 +56,9 @@ def test_four_routes_to_delta_agree(k, shift, eta, n, delta):
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_a_composed_epsilon_meets_its_delta(count, monkeypatch):
-    """Rounded up and down: each bound is evaluated where it is returned. At 1e-10 and below many epsilons have one
-    delta, a multiple of 1e-12, and to step out of them took a minute."""
+    """Rounded up and down: each bound is evaluated where it is returned. At 1e-10 and
+    below many epsilons have one delta, a multiple of 1e-12, and to step out of them
+    took a minute."""
     made = accounting.compose(20.6, shift=1 / 98, eta=0.073, count=count)
     seen = []
     for delta in (0.1, 1e-4, 1e-9, 1e-10, 1e-11):
@@ -82,7 +85,8 @@ def test_a_composed_epsilon_meets_its_delta(count, monkeypatch):
 
 
 def test_compose_beyond_the_range_of_dp_accounting():
-    """Losses of thousands of nats, where a grid of dp-accounting's own makers would overflow e^loss."""
+    """Losses of thousands of nats, where a grid of dp-accounting's own makers would
+    overflow e^loss."""
     made = accounting.compose(1e5, shift=0.3, eta=0.01, count=2)
     lower = made.epsilon_lower_bound(1e-6)
     upper = made.epsilon(1e-6)
@@ -92,7 +96,8 @@ def test_compose_beyond_the_range_of_dp_accounting():
 
 @pytest.mark.parametrize("protected", [1, 2, 3])
 def test_the_bounds_count_the_protected_coordinates(protected):
-    """At the worst point all of them are at the border: the union of as many equal tails."""
+    """At the worst point all of them are at the border: the union of as many equal
+    tails."""
     k, eta, gamma = 9.87, 0.1, 1e-3
     tail = stats.beta.cdf(gamma, k * eta, k - k * eta)
     lower, upper = dirichlet.theorem1_delta_bounds(

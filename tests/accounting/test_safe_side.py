@@ -1,4 +1,5 @@
-"""What is inverted is rounded to the safe side by the error that the accounting declares of itself."""
+"""What is inverted is rounded to the safe side by the error that the accounting
+declares of itself."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""From counts to private chains: the published accounting, the exact one, the data-free release."""
+"""From counts to private chains: the published accounting, the exact one, the data-free
+release."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def test_the_spread_of_one_divergence_is_the_recorded_one() -> None:
 
 
 def published(counts, factor=1.0, gamma=1e-8):
-    """Epsilon and delta of each row at the paper's border and so many times its smallest k."""
+    """Epsilon and delta of each row at the paper's border and so many times its
+    smallest k."""
     row = dirichlet.rows(counts)
     return dirichlet.row_privacy(counts, k=factor * row.k_min, eta=row.eta, gamma=gamma)
 
@@ -194,7 +196,8 @@ def test_posterior_errors_against_draws_and_another_kappa(
 
 
 def test_the_error_of_a_release_of_tiny_kappa_is_that_of_one_certain_category():
-    """Below 1e-154 SciPy's incomplete beta function gives 1 where 2/3 is meant, and the error would be negative."""
+    """Below 1e-154 SciPy's incomplete beta function gives 1 where 2/3 is meant, and the
+    error would be negative."""
     error = dirichlet.posterior_absolute_error([1, 3], kappa=1e-149, alpha=1.0)
     assert error == pytest.approx([2 / 3 * 1 / 4 + 1 / 3 * 3 / 4] * 2)
     with pytest.raises(ValueError, match="kappa"):
@@ -208,18 +211,39 @@ CHAIN = [[0.5, 0.5], [0.2, 0.8]]
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        *((lambda c=c: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=c), "categories")
-          for c in (0, [2, 3, 4], "x", np.nan)),
-        (lambda: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=200), "N must be at least categories"),
+        *(
+            (
+                lambda c=c: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=c),
+                "categories",
+            )
+            for c in (0, [2, 3, 4], "x", np.nan)
+        ),
+        (
+            lambda: dirichlet.ergodicity_bound(HALF, 100, 20.0, categories=200),
+            "N must be at least categories",
+        ),
         (lambda: dirichlet.ergodicity_bound(HALF, [3, 4, 5], 20.0), "N"),
         (lambda: dirichlet.mean_kl_bound(HALF, 100, [3, 4, 5]), "k"),
-        *((lambda P=P: dirichlet.expected_chain_kl(P, 20.0), "P")
-          for P in (0.5, HALF, "x", [[0.5, 0.6], [0.2, 0.8]], [[1.5, -0.5], [0.2, 0.8]], np.zeros((0, 0)))),
-        *((lambda k=k: dirichlet.expected_chain_kl(CHAIN, k), "k") for k in ([1, 2, 3], 0, "x", np.inf, 1e-295)),
+        *(
+            (lambda P=P: dirichlet.expected_chain_kl(P, 20.0), "P")
+            for P in (
+                0.5,
+                HALF,
+                "x",
+                [[0.5, 0.6], [0.2, 0.8]],
+                [[1.5, -0.5], [0.2, 0.8]],
+                np.zeros((0, 0)),
+            )
+        ),
+        *(
+            (lambda k=k: dirichlet.expected_chain_kl(CHAIN, k), "k")
+            for k in ([1, 2, 3], 0, "x", np.inf, 1e-295)
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals_of_the_chain_name_the_argument(call, named) -> None:
-    """They said "p" and "n", which are arguments of functions that the user never called."""
+    """They said "p" and "n", which are arguments of functions that the user never
+    called."""
     with pytest.raises(ValueError, match=rf"^{named}\b"):
         call()
 

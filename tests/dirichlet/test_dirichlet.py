@@ -15,11 +15,12 @@ ACCEPT = 1e-6  # chance that a right sampler fails a test, at a fixed seed
 REJECT = 1e-9  # largest p-value that a law 10 % off may reach
 
 
-# -------------------------------------------------------------------------------- epsilon: brute force
+# --- epsilon: brute force -------------------------------------------------------------
 
 
 def log_ratio_extreme(a, b, shift, k, gamma, m):
-    """Largest log of density over density after a shift from an entry a to an entry b, over Omega_1."""
+    """Largest log of density over density after a shift from an entry a to an entry b,
+    over Omega_1."""
     constant = (
         special.gammaln(k * np.array([a - shift, b + shift])).sum()
         - special.gammaln(k * np.array([a, b])).sum()
@@ -28,7 +29,8 @@ def log_ratio_extreme(a, b, shift, k, gamma, m):
 
 
 def sharing(k, shift, eta, gamma, m, rest):
-    """Theorem 1's epsilon for two coordinates that share `rest`, all others being at the border."""
+    """Theorem 1's epsilon for two coordinates that share `rest`, all others being at
+    the border."""
     ratio = special.betaln(k * eta, k * (rest - eta)) - special.betaln(
         k * (eta + shift), k * (rest - eta - shift)
     )
@@ -90,7 +92,7 @@ def test_epsilon_keeps_its_digits(k, shift):
     assert value == pytest.approx(float(exact), rel=1e-11)
 
 
-# ----------------------------------------------------------------------------------------- tails, delta
+# --- tails, delta ---------------------------------------------------------------------
 
 
 def exact_log_tail(x, p, k):
@@ -133,7 +135,8 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
 
 
 def probability_inside(p, k, gamma, protected):
-    """P(first `protected` coordinates of Dir(k p) all at least gamma), 3 or 4 categories, by quadrature."""
+    """P(first `protected` coordinates of Dir(k p) all at least gamma), 3 or 4
+    categories, by quadrature."""
     p = np.asarray(p, dtype=float)
     mass_after = (protected - 1) * gamma
     low = gamma
@@ -183,7 +186,8 @@ def test_delta_is_the_maximum_over_the_bordered_or_the_protected_simplex(
 
 
 def test_sampled_draws_that_underflow_as_a_whole_have_an_entry_below_gamma():
-    """Of pairs of Gammas of shape 1e-3 more than a fifth are (0, 0); x is between 0.1 and 0.9 in 0.2 % alone."""
+    """Of pairs of Gammas of shape 1e-3 more than a fifth are (0, 0); x is between 0.1
+    and 0.9 in 0.2 % alone."""
     between = np.diff(special.betainc(1e-3, 1e-3, [0.1, 0.9]))[0]
     estimate = dirichlet.delta_monte_carlo(
         [0.5, 0.5], 2e-3, gamma=0.1, draws=20_000, rng=1
@@ -211,7 +215,7 @@ def test_sampled_delta_counts_the_draws_of_the_mechanism(k, protected):
         np.testing.assert_array_equal(found, worst)
 
 
-# ------------------------------------------------------------------------------------------------ draws
+# --- draws ----------------------------------------------------------------------------
 
 
 def beta_cdf(log_x, a, b):
@@ -262,7 +266,8 @@ def test_values_of_small_parameters_where_normalised_gammas_fail():
 
 
 def test_an_entry_of_shape_one_beside_a_small_one_is_uniform():
-    """In a row with a shape below 0.1, drawn in logarithms: shapes below 1 alone are raised by 1 and brought back."""
+    """In a row with a shape below 0.1, drawn in logarithms: shapes below 1 alone are
+    raised by 1 and brought back."""
     x = dirichlet.dirichlet_mechanism(
         [1 / 32, 15 / 32, 1 / 2], 2.0, size=20_000, rng=np.random.default_rng(9)
     )
@@ -313,7 +318,8 @@ def test_shapes_zeros_and_rows():
 
 
 def test_each_row_is_drawn_in_logarithms_if_it_needs_them():
-    """With parameters of 0.0001 nearly every Gamma variable underflows, whatever the other rows need."""
+    """With parameters of 0.0001 nearly every Gamma variable underflows, whatever the
+    other rows need."""
     for k in ([100.0, 2e-4], [2e-4, 100.0]):
         x = dirichlet.dirichlet_mechanism(
             np.full((2, 2), 0.5), k, size=200, rng=np.random.default_rng(3)
@@ -327,7 +333,7 @@ def test_huge_k_returns_the_mean():
     )
 
 
-# --------------------------------------------------------------------------------------------- accuracy
+# --- accuracy -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1e-3, 0.7, 20.6, 119.0, 121.0, 1e5, 1e9, 1e14])
@@ -396,7 +402,7 @@ def test_extreme_points():
     ).all()
 
 
-# ----------------------------------------------------------------------------------------------- checks
+# --- checks ---------------------------------------------------------------------------
 
 GOOD = {"shift": 0.01, "eta": 0.1, "gamma": 0.01, "n": 5}
 
@@ -471,7 +477,8 @@ def test_refusals_name_the_argument(name, call):
 
 @pytest.mark.parametrize("eta", [1e-20, 1e-17])
 def test_epsilon_of_a_tiny_border_is_no_smaller_than_the_room_that_is_left(eta):
-    """The largest shift leaves eta to a coordinate; what a rounding made of it was 0, and the bound said 0."""
+    """The largest shift leaves eta to a coordinate; what a rounding made of it was 0,
+    and the bound said 0."""
     k, gamma = 10.0, 1e-3
     bound = dirichlet.theorem1_vector_epsilon(k, shift=1.0, eta=eta, gamma=gamma, n=2)
     assert bound == pytest.approx(k * (np.log1p(-gamma) - np.log(gamma)), rel=1e-12)

@@ -1,4 +1,5 @@
-"""The matrix Dirichlet mechanism over all rows at once, and noise with projection calibrated to the same privacy."""
+"""The matrix Dirichlet mechanism over all rows at once, and noise with projection
+calibrated to the same privacy."""
 
 import functools
 import itertools
@@ -26,7 +27,7 @@ def core():
     return datasets.load_gainesville(core=True)
 
 
-# ---------------------------------------------------------------------------------------------- Theorem 1
+# --- Theorem 1 ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,8 @@ def test_theorem_one_takes_the_worst_row():
 
 
 def leaving_by_enumeration(shapes, rest, gamma):
-    """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products transform back term by term."""
+    """Lemma 2 for whole shapes: Q(a, z) = e^-z sum z^i / i! for i < a, whose products
+    transform back term by term."""
     with mpmath.workdps(80):
         gamma = mpmath.mpf(gamma)
         stays = mpmath.mpf(0)
@@ -129,7 +131,7 @@ def test_lemma_two_lies_inside_its_bracket():
             assert low * (1 - 1e-8) <= leaving <= high * (1 + 1e-8)
 
 
-# -------------------------------------------------------------------------------- all rows at once, exactly
+# --- all rows at once, exactly --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,8 @@ def test_lemma_two_lies_inside_its_bracket():
     ],
 )
 def test_theorem_one_fails_when_all_rows_move(k, b, eta, eta_bar, gamma, W, n):
-    """Every assumption holds, and one row alone keeps the promise by far; three states are enough."""
+    """Every assumption holds, and one row alone keeps the promise by far; three states
+    are enough."""
     assert (
         eta + eta_bar < 0.5
         and k >= max(1 / eta, 1 / (1 - eta - eta_bar))
@@ -200,7 +203,7 @@ def test_the_largest_k_meets_the_target_and_a_larger_one_does_not(rows, epsilon,
         )
 
 
-# ---------------------------------------------------------------------------------------- noise: calibration
+# --- noise: calibration ---------------------------------------------------------------
 
 
 def normal_delta(epsilon, sigma, b, rows=1):
@@ -223,7 +226,8 @@ def test_gaussian_scales_are_the_smallest(epsilon, delta, rows):
 
 
 def test_gaussian_scales_are_refused_where_the_peer_loses_its_digits():
-    """At epsilon 0 and delta 1e-12 dp-accounting's scale is right to four digits only."""
+    """At epsilon 0 and delta 1e-12 dp-accounting's scale is right to four digits
+    only."""
     sigma = gaussian_mechanism.get_sigma_gaussian(0.0, 1e-12) * 0.025 / math.sqrt(2)
     assert abs(normal_delta(0, sigma, 0.025) / 1e-12 - 1) > 1e-6
     with pytest.raises(
@@ -278,7 +282,7 @@ def test_laplace_scales_are_the_smallest(rows):
     assert profile(1.0, scale) <= 0.01 < profile(1.0, 0.9999 * scale)
 
 
-# ----------------------------------------------------------------------------------- noise: draws, projection
+# --- noise: draws, projection ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from dpsim.numerics import simplex
 
 
 def hockey_stick(p, q, k, epsilon):
-    """delta(epsilon) of Dir(k p) against Dir(k q) that differ in entries 0 and 1, by quadrature over X_0/(X_0+X_1)."""
+    """delta(epsilon) of Dir(k p) against Dir(k q) that differ in entries 0 and 1, by
+    quadrature over X_0/(X_0+X_1)."""
     (a, b) = k * np.array(p[:2])
     (c, d) = k * np.array(q[:2])
     constants = special.betaln(c, d) - special.betaln(a, b)
@@ -69,7 +70,8 @@ def test_the_guarantee_of_a_vector_is_exact(epsilon, delta, eta, b, domain):
 
 @pytest.mark.parametrize("N", [100, 101])
 def test_one_record_too_few_would_break_the_promise(N):
-    """At N records k is the largest for a move of 1/N: for 1/(N - 1) it is too large."""
+    """At N records k is the largest for a move of 1/N: for 1/(N - 1) it is too
+    large."""
     eta, epsilon, delta = 0.1, 1.0, 1e-3
     k = float(
         dirichlet.privatize(
@@ -98,7 +100,8 @@ def test_rows_that_move_at_once_add_up():
 
 @pytest.mark.parametrize("rows", ["one", "all"])
 def test_one_record_of_n_is_a_move_of_two_nths(rows):
-    """How far a row moves, and how many rows move, are two questions: `records` and `b` answer the first one alike."""
+    """How far a row moves, and how many rows move, are two questions: `records` and `b`
+    answer the first one alike."""
     P = [[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]]
     target = (5.0, 1e-2)
     public = {"support": True, "eta": 0.1, "rows": rows}
@@ -136,7 +139,8 @@ def test_records_give_each_row_its_own_k():
 
 
 def test_the_row_with_the_fewest_records_decides_what_is_refused():
-    """At 20 records an epsilon from 2.65, the floor, to 2.81 needs k eta below 1/2; at 10,000 any would do."""
+    """At 20 records an epsilon from 2.65, the floor, to 2.81 needs k eta below 1/2; at
+    10,000 any would do."""
     P = np.full((2, 3), 1 / 3)
     public = {"support": True, "eta": 0.1, "records": [20, 10_000], "rows": "one"}
     with pytest.raises(ValueError, match=r"^epsilon must"):
@@ -145,8 +149,9 @@ def test_the_row_with_the_fewest_records_decides_what_is_refused():
     assert (accounting.exact_delta(2.9, k, shift=[1 / 20, 1e-4], eta=0.1) <= 1e-3).all()
 
 
-def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_all_of_theirs():
-    """Of two rows one has room for 0.04 only; with that move for both, epsilon 20 would cost 23."""
+def test_rows_with_less_room_are_charged_for_their_own_move_only():
+    """Of two rows one has room for 0.04 only; with that move for both, epsilon 20 would
+    cost 23."""
     support = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
     made = dirichlet.privatize(
         np.full((2, 4), 0.25), 20.0, 1e-2, support=support, eta=0.24, b=0.4, rows="all"
@@ -164,13 +169,14 @@ def test_rows_with_less_room_are_charged_for_their_own_move_and_the_others_for_a
     )
 
 
-# --------------------------------------------------------------------------------- the domain of Fallin et al. 2023
+# --- the domain of Fallin et al. 2023 -------------------------------------------------
 
 DOMAIN = {"support": True, "eta": 0.1, "b": 0.1, **IN_THE_PAPERS_DOMAIN}
 
 
 def test_what_neighbours_have_room_for_in_the_papers_domain():
-    """A row of two protected entries of at least 0.45 has 0.05 left beside eta_bar 0.05."""
+    """A row of two protected entries of at least 0.45 has 0.05 left beside eta_bar
+    0.05."""
     domain = DOMAIN | {"eta": 0.445, "eta_bar": 0.05, "b": 0.5}
     made = dirichlet.privatize([0.45, 0.45, 0.1], 2.0, 1e-2, **domain)
     assert made.parameters["shift"] == pytest.approx(0.06)
@@ -182,13 +188,15 @@ def test_what_neighbours_have_room_for_in_the_papers_domain():
 
 
 def test_a_record_that_may_leave_the_protected_entries_is_refused():
-    """At the k that two protected entries need for a delta of 0.001, such a record has a true delta of 0.218."""
+    """At the k that two protected entries need for a delta of 0.001, such a record has
+    a true delta of 0.218."""
     k = float(accounting.calibrate_k(1.0, 1e-3, shift=0.01, eta=0.2))
     assert hockey_stick(
         [0.50, 0.01, 0.49], [0.49, 0.02, 0.49], k, 1.0
     ) == pytest.approx(0.218, abs=5e-4)
     domain = {"support": True, "eta": 0.2, "eta_bar": 0.005, "records": 100}
-    # of the two neighbours with four entries, the fourth entry is positive for one only, so that delta is 1
+    # of the two neighbours with four entries, the fourth entry is positive for one
+    # only, so that delta is 1
     for P in ([0.49, 0.49, 0.02], [0.49, 0.49, 0.02, 0.0], [0.49, 0.49, 0.01, 0.01]):
         protected = [True, True, *[False] * (len(P) - 2)]
         with pytest.raises(
@@ -212,7 +220,8 @@ def test_the_statement_names_the_two_protected_entries():
 
 
 def test_no_number_of_the_statement_promises_more_than_was_accounted_for():
-    """Epsilon and delta are rounded up, and what describes the neighbours is not rounded."""
+    """Epsilon and delta are rounded up, and what describes the neighbours is not
+    rounded."""
     epsilon, delta, b, eta = 2.0000049, 1.00000049e-2, 0.0200000049, 0.1000000049
     statement = dirichlet.privatize(
         INSIDE, epsilon, delta, support=True, eta=eta, b=b
@@ -258,7 +267,8 @@ def test_matrices_outside_the_papers_domain_are_refused_without_a_word_of_their_
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_projection_moves_no_two_vectors_further_apart(seed):
-    """In total variation, for moves between two entries, many entries, and entries off the support."""
+    """In total variation, for moves between two entries, many entries, and entries off
+    the support."""
     rng = np.random.default_rng(seed)
     for _ in range(300):
         n = int(rng.integers(2, 8))
