@@ -46,6 +46,7 @@ def draw_two_cities(zones: Any, wrong: pd.DataFrame) -> Figure:
         outlines.set(edgecolor="0.3", linewidth=0.5)
         ax.set_title(name, fontsize=13, pad=2)
     scale = fig.colorbar(outlines, ax=axes, aspect=14, extend="both")
+    scale.set_label("trips in a wrong zone", fontsize=10)
     scale.set_ticks([0.1, 1, 10], labels=["0.1 %", "1 %", "10 %"], fontsize=10)
     scale.ax.minorticks_off()
     return fig

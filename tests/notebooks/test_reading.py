@@ -11,7 +11,6 @@ import pytest
 from dpsim import ledger, paths
 
 EXCEPTIONS: dict[str, dict[str, str]] = {
-    "00_overview": {"1.002": "the limit of a finding of data_driven_markov"},
     "mdp_policy_synthesis": {"3.5": "the gigahertz of the paper's computer"},
 }
 """Numbers in the prose of a notebook that no cell shows: notebook, then number, then
