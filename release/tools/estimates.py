@@ -24,7 +24,7 @@ from dpsim.numerics import simplex
 from dpsim_release import Support, estimate
 from dpsim_release import support as supports
 from dpsim_release.discrete_laplace import Noise, laplace_noise
-from tools.bench.compare import machine
+from tools.bench.machine import machine
 
 RESULTS = Path(__file__).parent / "results" / "estimates.csv"
 EPSILONS = (0.1, 0.3, 1.0, 3.0)

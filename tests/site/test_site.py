@@ -908,7 +908,6 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(
     )
     (results / "speed.png").write_bytes(png)
     (results / "speed.csv").write_text("a\n1\n")
-    (results / "machine.txt").write_text("two cores\n")
     text = site_module("measurements").page(tmp_path / "made")
     place = "measurements/speed"
     assert (
@@ -917,7 +916,7 @@ def test_a_measurement_is_its_words_its_figure_and_its_files(
     )
     assert f'; <a href="{place}.csv">numbers</a>, code.' in text
     assert [line for line in text.splitlines() if line.startswith("#")] == [
-        *("# Measurements", "## Speed", "### How", "## The machine"),
+        *("# Measurements", "## Speed", "### How"),
     ]
     assert (tmp_path / "made" / "files" / f"{place}.csv").read_text() == "a\n1\n"
 

@@ -2,40 +2,36 @@
 sizes growing a hundredfold.
 
 `python -m tools.bench.compare` prints the table (about four minutes on two cores); with
-`--write` it also goes to tools/bench/results/, as a page, as csv and as a log-log
-figure, with a description of the machine. Every number is measured in a process of its
-own, ours and the peers taking turns three times; seconds are the best of many calls
-(three at least each time, one of a call above three seconds), after a warm-up; memory
-is the growth of that process's peak.
+`--write` it also goes to tools/bench/results/, as a page and as csv, with a description
+of the machine. Ours and the peers take turns three times; seconds are the best of many
+calls, after a warm-up.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import math
-import multiprocessing
-import os
-import platform
-import resource
 import tempfile
-import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from timeit import Timer
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
+import duckdb
 import numpy as np
 import pandas as pd
+from quantecon.markov import gth_solve
 from scipy import optimize
 
-from dpsim import dirichlet, figures, markov, mdp, streams, words
+import dpsim_release
+from dpsim import dirichlet, markov, mdp, streams, words
 from dpsim.checks import Integers
 from dpsim.ledger.table_formats import markdown_table
-from release.tools.counting import count, write_trips
+from release.tools.scale import ENDS, write_trips
+from tools.bench.machine import machine
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results" / "compare.csv"
 STATES = 40
 RADIUS, BETA = 0.3, 0.1  # of the cost of privacy
 
@@ -76,8 +72,6 @@ def solve_numpy(P: np.ndarray) -> np.ndarray:
 
 def solve_quantecon(P: np.ndarray) -> list[np.ndarray]:
     """quantecon's jitted GTH in a loop."""
-    from quantecon.markov import gth_solve
-
     return [gth_solve(chain) for chain in P]
 
 
@@ -102,8 +96,6 @@ def release_ours(count: int) -> np.ndarray:
 def release_floor(count: int) -> list[np.ndarray]:
     """The floor: the gammas drawn by numpy, one jitted GTH for each matrix, over the
     same threads."""
-    from quantecon.markov import gth_solve
-
     parameters = 60.0 * chains(1)[0]
 
     def work(size: int, rng: np.random.Generator) -> Any:
@@ -214,9 +206,20 @@ def trips(rows: int) -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def counted_by(method: str) -> Callable[[tempfile.TemporaryDirectory[str]], int]:
-    """Return one way to count a folder of trips by origin and destination."""
-    return lambda folder: count(method, Path(folder.name))
+def count_ours(folder: tempfile.TemporaryDirectory[str]) -> Any:
+    """Count trips by origin and destination as releases do."""
+    return dpsim_release.count_transitions(Path(folder.name), *ENDS)
+
+
+def count_duckdb(folder: tempfile.TemporaryDirectory[str]) -> Any:
+    """Count them by a query of one's own."""
+    pairs = f"SELECT {', '.join(ENDS)}, count(*) n FROM '{folder.name}/*.parquet'"
+    return duckdb.sql(f"{pairs} GROUP BY ALL").df()
+
+
+def count_pandas(folder: tempfile.TemporaryDirectory[str]) -> Any:
+    """Count them in memory."""
+    return pd.read_parquet(folder.name, columns=ENDS).groupby(ENDS).size()
 
 
 COMPARISONS = [
@@ -281,9 +284,9 @@ COMPARISONS = [
         [10_000, 100_000, 1_000_000],
         trips,
         {
-            "ours": counted_by("dpsim"),
-            "DuckDB's SQL": counted_by("duckdb"),
-            "pandas": counted_by("pandas"),
+            "ours": count_ours,
+            "DuckDB's SQL": count_duckdb,
+            "pandas": count_pandas,
         },
         remark=(
             "Ours is DuckDB through Ibis: a new connection, the checks of the source "
@@ -301,64 +304,23 @@ ROUNDS, LONG = 3, 3.0
 enough."""
 
 
-def forgotten_peak() -> int:
-    """Return the peak memory of this process in KiB, set back to what is in use now
-    where the system can (Linux)."""
-    gc.collect()
-    forget = Path("/proc/self/clear_refs")
-    if forget.exists():
-        forget.write_text("5")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _measure(comparison: Comparison, way: str, size: int, pipe: Any) -> None:
-    work = comparison.ways[way]
-    work(comparison.prepare(min(size, 10)))  # compiles
+def measure(comparison: Comparison, size: int) -> Iterator[tuple[str, float, float]]:
+    """Yield seconds and the error of each way at one size."""
     data = comparison.prepare(size)
-    before = forgotten_peak()
-    seconds: list[float] = []
-    while len(seconds) < 3 or sum(seconds) < 0.5:
-        start = perf_counter()
-        answer = work(data)
-        seconds.append(perf_counter() - start)
-        if seconds[0] > LONG:
-            break
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    pipe.send(
-        (
-            min(seconds),
-            memory,
-            math.nan if comparison.error is None else comparison.error(data, answer),
-        )
-    )
-
-
-def measure(comparison: Comparison, way: str, size: int) -> tuple[float, float, float]:
-    """Return seconds, MiB and the error of one way at one size, measured in a process
-    of its own."""
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe()
-    process = context.Process(target=_measure, args=(comparison, way, size, there))
-    process.start()
-    there.close()
-    seconds, memory, error = here.recv()
-    process.join()
-    return seconds * SCALE.get((comparison.name, way), 1.0), memory, error
-
-
-def machine() -> str:
-    """Return a line that describes the machine."""
-    processor = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").is_file():
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        processor = next(
-            (line.split(": ")[1] for line in lines if line.startswith("model name")),
-            processor,
-        )
-    return (
-        f"{processor}, {streams.threads()} threads, {platform.system()}, Python "
-        f"{platform.python_version()}"
-    )
+    seconds: dict[str, list[float]] = {}
+    for way, work in comparison.ways.items():
+        work(comparison.prepare(min(size, 10)))  # compiles
+        seconds[way] = []
+    for way, times in ROUNDS * list(seconds.items()):
+        if not times or times[0] < LONG:
+            timer = Timer(partial(comparison.ways[way], data))
+            number, together = timer.autorange()
+            times.append(together / number)
+    for way, times in seconds.items():
+        error = math.nan
+        if comparison.error:
+            error = comparison.error(data, comparison.ways[way](data))
+        yield way, min(times) * SCALE.get((comparison.name, way), 1.0), error
 
 
 def main() -> None:
@@ -368,83 +330,48 @@ def main() -> None:
         "--write", action="store_true", help="write tools/bench/results/compare.*"
     )
     write = arguments.parse_args().write
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     rows = []
     for comparison in COMPARISONS:
         for size in comparison.sizes:
-            found: dict[str, list[tuple[float, float, float]]] = {
-                way: [] for way in comparison.ways
-            }
-            for _ in range(ROUNDS):
-                for way, measured in found.items():
-                    if not measured or measured[0][0] < LONG:
-                        measured.append(measure(comparison, way, size))
-            for way, measured in found.items():
+            for way, seconds, error in measure(comparison, size):
                 rows.append(
-                    (comparison.name, comparison.size, size, way, *min(measured))
+                    (comparison.name, comparison.size, size, way, seconds, error)
                 )
-                shown = "{0}, {2} {1}: {3} {4:.3g} s, {5:.0f} MiB, error {6:.1g}"
-                print(shown.format(*rows[-1]), flush=True)
+                print(*rows[-1], sep=", ", flush=True)
     table = pd.DataFrame(
-        rows,
-        columns=[
-            "comparison",
-            "unit",
-            "size",
-            "way",
-            "seconds",
-            "peak_growth_mib",
-            "error",
-        ],
+        rows, columns=["comparison", "unit", "size", "way", "seconds", "error"]
     )
-    if not write:
-        return
-    RESULTS.mkdir(exist_ok=True)
-    table.to_csv(
-        RESULTS / "compare.csv", index=False, float_format="%.4g", lineterminator="\n"
-    )
-    (RESULTS / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
-    (RESULTS / "compare.md").write_text(markdown(table), encoding="utf-8")
-    draw(table)
+    if write:
+        table.to_csv(RESULTS, index=False, float_format="%.4g", lineterminator="\n")
+        RESULTS.with_suffix(".md").write_text(markdown(table), encoding="utf-8")
 
 
 def markdown(table: pd.DataFrame) -> str:
     """Return the results as a page: a table for each comparison, times with their ratio
-    to ours, memory."""
+    to ours."""
     parts = [
         "# Against what people use today",
         f"Measured side by side in one run of `make bench` ({machine()}). Seconds are "
-        "the best of many calls after a warm-up; in brackets how many times ours. "
-        "MiB: growth of the peak memory of a process of its own.",
+        "the best of many calls after a warm-up; in brackets how many times ours.",
     ]
     for comparison in COMPARISONS:
         rows = table[table["comparison"] == comparison.name]
         seconds = rows.pivot(index="size", columns="way", values="seconds")
-        memory = rows.pivot(index="size", columns="way", values="peak_growth_mib")
         error = rows.pivot(index="size", columns="way", values="error")
-        ways = list(comparison.ways)
-        judged = ways if comparison.error else []
-        heads = ((ways, "s"), (judged, "error"), (ways, "MiB"))
+        judged = list(comparison.ways) if comparison.error else []
         columns = [
             comparison.size,
-            *(f"{way}, {head}" for among, head in heads for way in among),
+            *(f"{way}, s" for way in comparison.ways),
+            *(f"{way}, error" for way in judged),
         ]
-        lines = []
-        for size in comparison.sizes:
-            own = float(seconds.loc[size, "ours"])
-            times = [
-                _seconds(float(seconds.loc[size, way]), own if way != "ours" else None)
-                for way in ways
+        lines = [
+            [
+                f"{size:,}",
+                *(_seconds(seconds.loc[size], way) for way in comparison.ways),
+                *(f"{error.loc[size, way]:.1g}" for way in judged),
             ]
-            errors = [f"{error.loc[size, way]:.1g}" for way in judged]
-            lines += [
-                [
-                    f"{size:,}",
-                    *times,
-                    *errors,
-                    *(f"{memory.loc[size, way]:.0f}" for way in ways),
-                ]
-            ]
+            for size in comparison.sizes
+        ]
         parts += [
             f"## {comparison.name[0].upper()}{comparison.name[1:]}",
             markdown_table(columns, lines, ()),
@@ -454,42 +381,13 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _seconds(seconds: float, ours: float | None) -> str:
-    """Return the seconds, with how many times ours they are."""
-    if ours is None:
-        return f"{seconds:.2g}"
-    ratio = seconds / ours
+def _seconds(seconds: pd.Series, way: str) -> str:
+    """Return the seconds of a way, with how many times ours they are."""
+    if way == "ours":
+        return f"{seconds[way]:.2g}"
+    ratio = seconds[way] / seconds["ours"]
     digits = ",.0f" if ratio >= 10 else ".2g"
-    return f"{seconds:.2g} ({ratio:{digits}})"
-
-
-def draw(table: pd.DataFrame) -> None:
-    """Draw seconds against size, a panel for each comparison."""
-    figures.style()
-    fig, grid = plt.subplots(
-        math.ceil(len(COMPARISONS) / 2),
-        2,
-        figsize=figures.size(2, 8.0),
-        layout="constrained",
-    )
-    axes = grid.flat
-    colours = [figures.OURS, figures.TRUE, figures.OTHER]
-    for ax, comparison in zip(axes, COMPARISONS):
-        part = table[table["comparison"] == comparison.name]
-        for way, colour in zip(comparison.ways, colours):
-            own = part[part["way"] == way]
-            ax.loglog(own["size"], own["seconds"], "o-", ms=3, color=colour, label=way)
-        ax.set(
-            xlabel=comparison.size,
-            ylim=(part["seconds"].min() / 3, part["seconds"].max() * 30),
-        )
-        ax.set_xticks(comparison.sizes, [f"{size:,}" for size in comparison.sizes])
-        ax.minorticks_off()
-        ax.set_title(textwrap.fill(comparison.name, 30))
-        ax.legend(loc="upper left", borderpad=0, handlelength=1.2)
-    for ax in grid[:, 0]:
-        ax.set_ylabel("seconds")
-    fig.savefig(RESULTS / "compare.png", metadata={"Software": None})
+    return f"{seconds[way]:.2g} ({ratio:{digits}})"
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from notebook_pages import lowered, screen_size
 from dpsim import paths
 
 RESULTS = ("tools/verify/results", "tools/bench/results", "release/tools/results")
-"""Folders of <name>.md, each beginning with a heading, with <name>.png and <name>.csv;
-and of machine.txt."""
+"""Folders of <name>.md, each beginning with a heading, with png and csv files."""
 
 
 def texts() -> list[Path]:
@@ -34,12 +33,6 @@ def page(folder: Path) -> str:
         if (paths.root() / results).is_dir():
             shutil.copytree(paths.root() / results, files, dirs_exist_ok=True)
     parts = ["# Measurements", *(_section(path, files) for path in texts())]
-    machine = files / "machine.txt"
-    if machine.is_file():
-        parts += [
-            "## The machine",
-            f"```text\n{machine.read_text(encoding='utf-8').strip()}\n```",
-        ]
     return "\n\n".join(parts)
 
 
