@@ -70,6 +70,7 @@ from .permute_and_flip import (
 from .mdp_policy_synthesis import (
     K_TICKS as K_TICKS,
     draw_startups as draw_startups,
+    draw_forecasts as draw_forecasts,
     draw_plans as draw_plans,
     plan_chart as plan_chart,
 )

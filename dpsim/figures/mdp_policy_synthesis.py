@@ -1,12 +1,10 @@
-"""The figures of the notebook `mdp_policy_synthesis`: the values of private plans, and
-the model of four startups."""
+"""The figures of the notebook `mdp_policy_synthesis`: plans, forecasts and startups."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -18,11 +16,19 @@ from dpsim.figures.house_style import (
     PAPER,
     SMALL,
     TRUE,
+    draw_band,
     mark_source,
     plain_ticks,
     size,
 )
+from dpsim.figures.price import EPSILONS, draw_odds
 
+LOOKS = {
+    "success": (OTHER, "w"),
+    "no change": ("0.85", "k"),
+    "failure": (OURS, "w"),
+}
+"""The colours of the bars and of the numbers in them."""
 K_TICKS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 """The ticks of the axes of k."""
 
@@ -176,49 +182,83 @@ def plan_chart(table: pd.DataFrame, run_if: float, k: float) -> Moving:
     return Moving(spec, alt)
 
 
-def draw_startups(ax: Any, prices: Array, closing: Array, chances: Array) -> None:
-    """Draw what may happen to each of four startups in one stage, as stacked bars.
+def draw_startups(chances: Array) -> Figure:
+    """Return a figure of what may happen to each startup in one stage, as stacked bars.
+
+    Startups with the same probabilities share their bars.
 
     Parameters
     ----------
-    ax : Axes
-    prices, closing : ndarray, shape (4,)
-        The cost of each offer, and the probability that it is accepted.
-    chances : ndarray, shape (4, 2, 2)
+    chances : ndarray, shape (startups, 2, 2)
         For each startup, the probabilities of success and failure in a stage if it is
         held and if it is invested in.
     """
-    stays = 1 - chances.sum(axis=-1)
-    shares = np.stack([chances[..., 0], stays, chances[..., 1]], axis=-1)
-    looks = (
-        ("success", OTHER, "w"),
-        ("no change", "0.85", "k"),
-        ("failure", OURS, "w"),
-    )
-    for i, action in np.ndindex(4, 2):
-        y = 2.7 * i + action
-        left = 0.0
-        for share, (label, colour, ink) in zip(shares[i, action], looks):
-            named = label if i == action == 0 else None
-            ax.barh(y, share, 0.85, left, color=colour, edgecolor="w", label=named)
-            ax.text(
-                left + share / 2,
-                y,
-                f"{share:.2f}",
-                color=ink,
-                fontsize=SMALL,
-                ha="center",
-                va="center",
-            )
-            left += share
-    words = []
-    for i, (price, closes) in enumerate(zip(prices, closing), 1):
-        held = f"startup {i} (offer {price:g}, accepted {closes:g}), held"
-        words += [held, "invested in"]
-    ax.set_yticks([2.7 * i + j for i, j in np.ndindex(4, 2)], words)
+    alike: dict[bytes, list[int]] = {}
+    for i, own in enumerate(chances):
+        alike.setdefault(own.tobytes(), []).append(i)
+    fig, ax = plt.subplots(figsize=size(2, 1 + 0.65 * len(alike)))
+    ticks = {}
+    for place, same in enumerate(alike.values()):
+        several = "s" if len(same) > 1 else ""
+        named = f"startup{several} {', '.join(str(i + 1) for i in same)}: held"
+        for action, word in enumerate((named, "invested in")):
+            y = 2.7 * place + action
+            ticks[y] = word
+            success, failure = chances[same[0], action]
+            stays = 1 - success - failure
+            left = 0.0
+            for share, (colour, ink) in zip((success, stays, failure), LOOKS.values()):
+                ax.barh(y, share, 0.85, left, color=colour, edgecolor="w")
+                ax.text(
+                    left + share / 2,
+                    y,
+                    f"{share:.2f}",
+                    color=ink,
+                    fontsize=SMALL,
+                    ha="center",
+                    va="center",
+                )
+                left += share
+    ax.set_yticks(list(ticks), ticks.values())
     ax.invert_yaxis()
     ax.set(xlim=(0, 1), xlabel="probability in one stage")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    ax.figure.legend(loc="outside upper right", ncols=3)
-    mark_source(ax.figure, "A stand-in: we have not seen the numbers of the paper.")
+    fig.legend(ax.patches[:3], LOOKS, loc="outside upper right", ncols=3)
+    mark_source(fig, "A stand-in: we have not seen the numbers of the paper.")
+    return fig
+
+
+def draw_forecasts(table: pd.DataFrame, best: float, without: float) -> Figure:
+    """Return a figure of what private plans promise and what they are worth.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The columns epsilon, mechanism, forecast, worth and standard_error (of worth).
+    best, without : float
+        The worth of the best plan, and of one that does not use the data.
+    """
+    fig, ax = plt.subplots(figsize=size(2, 3.2))
+    for mechanism, colour in (("Laplace", OTHER), ("Dirichlet", PAPER)):
+        part = table[table["mechanism"] == mechanism]
+        epsilon, worth = part["epsilon"], part["worth"]
+        ax.plot(epsilon, part["forecast"], "--", color=colour)
+        ax.plot(epsilon, worth, color=colour, label=mechanism)
+        draw_band(ax, epsilon, worth, part["standard_error"], colour)
+    ax.axhline(best, color=TRUE, lw=0.8)
+    ax.axhline(without, color="0.5", lw=0.8, ls=":")
+    for x, y, words in (
+        (0.9, 1.28 * best, "what Vera expects (dashed)"),
+        (0.9, 0.58 * best, "what Vera gets"),
+        (12, 0.85 * best, "the best plan"),
+        (12, 1.05 * without, "a fair die"),
+    ):
+        ax.text(x, y, words)
+    ax.set(xscale="log", xlim=(0.5, 20), ylim=(0, 1.1 * table["forecast"].max()))
+    ax.set(xlabel=r"exact $\epsilon$", ylabel="value of the plan (millions)")
+    plain_ticks(ax.xaxis, EPSILONS)
+    draw_odds(ax)
+    fig.legend(loc="outside upper center", ncols=2)
+    mark_source(fig, "Four startups: a stand-in")
+    return fig

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -80,6 +81,18 @@ def draw_price(
     else:
         ax.set_ylim(0, 1.1 * max(table["error"].max(), without or 0))
     plain_ticks(ax.xaxis, EPSILONS)
+    draw_odds(ax)
+    fig.legend(loc="outside upper center", ncols=4)
+    return fig
+
+
+def draw_odds(ax: Any) -> None:
+    """Put an axis above that of epsilon, which says what even odds become at most.
+
+    Parameters
+    ----------
+    ax : Axes
+    """
     odds = ax.secondary_xaxis("top")
     odds.set_xlabel("what even odds (50 %) become at most", fontsize=SMALL)
     shares = [100 / (1 + math.exp(-e)) for e in EPSILONS]
@@ -88,5 +101,3 @@ def draw_price(
         [f"{round_up(share, '.5g' if share > 99.9 else '.3g')} %" for share in shares],
     )
     odds.minorticks_off()
-    fig.legend(loc="outside upper center", ncols=4)
-    return fig

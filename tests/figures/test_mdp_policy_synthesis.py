@@ -7,30 +7,40 @@ import pandas as pd
 import pytest
 
 from dpsim import mdp as mdps
-from dpsim.figures import draw_startups, plan_chart, word_chart
+from dpsim.figures import draw_forecasts, draw_startups, plan_chart, word_chart
 from dpsim.words.permute_and_flip import MECHANISMS
 
 
-def test_every_number_of_the_startups_is_drawn_inside_its_bar(ax):
-    ax.figure.set_size_inches(7.2, 3.4)
-    model = mdps.startup_mdp()
-    P = model.transitions
-    draw_startups(
-        ax, -model.rewards[0, :4], P[0, range(4), range(1, 5)], P[1:5, 4:, 5:]
-    )
-    ax.figure.draw_without_rendering()
-    assert len(ax.patches) == len(ax.texts) == 4 * 2 * 3
+def test_every_number_of_the_startups_is_drawn_inside_its_bar():
+    chances = mdps.startup_mdp().transitions[1:5, 4:, 5:].copy()
+    chances[1] = chances[0]  # shares the bars of the first one
+    fig = draw_startups(chances)
+    (ax,) = fig.axes
+    fig.draw_without_rendering()
+    assert len(ax.patches) == len(ax.texts) == 3 * 2 * 3
     for bar, text in zip(ax.patches, ax.texts):
         assert text.get_text() == f"{bar.get_width():.2f}"
         inner, outer = text.get_window_extent(), bar.get_window_extent()
         assert outer.x0 <= inner.x0 and inner.x1 <= outer.x1
-    for startup, action in np.ndindex(4, 2):
+    for startup, action in np.ndindex(3, 2):
         success, stays, failure = ax.patches[3 * (2 * startup + action) :][:3]
-        found = [success.get_width(), failure.get_width(), stays.get_width()]
-        own = P[1 + startup, 4 + action]
-        np.testing.assert_allclose(found, [*own[5:], own[1 + startup]])
+        drawn = [success.get_width(), failure.get_width()]
+        np.testing.assert_allclose(drawn, chances[startup + 1, action])
+        np.testing.assert_allclose(stays.get_width(), 1 - sum(drawn))
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[4:6] == ["startup 3 (offer 1.5, accepted 0.7), held", "invested in"]
+    assert labels[:3] == ["startups 1, 2: held", "invested in", "startup 3: held"]
+
+
+def test_forecasts_and_true_values_are_drawn_for_each_mechanism():
+    columns = ["epsilon", "mechanism", "forecast", "worth", "standard_error"]
+    rows = [
+        (epsilon, mechanism, 5 / epsilon, 3.0, 0.1)
+        for mechanism in ("Laplace", "Dirichlet")
+        for epsilon in (1.0, 2.0)
+    ]
+    fig = draw_forecasts(pd.DataFrame(rows, columns=columns), 4.0, 2.0)
+    curves = [list(line.get_ydata()) for line in fig.axes[0].lines]
+    assert curves == [[5.0, 2.5], [3.0, 3.0]] * 2 + [[4.0, 4.0], [2.0, 2.0]]
 
 
 DECISIONS = [
