@@ -39,6 +39,11 @@ def clopper_pearson(
     name : str
         The name of the argument `hits` in error messages.
 
+    Returns
+    -------
+    lower, upper : float or ndarray
+        The bounds, in the common shape of hits and draws.
+
     Examples
     --------
     >>> [float(bound.round(4)) for bound in clopper_pearson(5, 100, 0.025)]
@@ -80,6 +85,11 @@ def delta_bounds(
     hits_p, hits_q : array_like of int
         How often E occurred among `draws` releases simulated for each neighbour.
     draws, alpha : as in `clopper_pearson`
+
+    Returns
+    -------
+    lower, upper : float or ndarray
+        The bounds, in the common shape of the arguments.
 
     Examples
     --------

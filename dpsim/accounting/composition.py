@@ -140,8 +140,8 @@ class Composition:
         def excess(epsilon: float) -> float:
             return side * math.log(max(bound(epsilon), 1e-300) / delta)
 
-        kept, broken = (high, low) if side > 0 else (low, high)
-        return search.last_kept(excess, kept, broken, 1e-4 * self.interval)
+        inside, outside = (high, low) if side > 0 else (low, high)
+        return search.last_kept(excess, inside, outside, 1e-4 * self.interval)
 
 
 def compose(
@@ -166,6 +166,11 @@ def compose(
     interval : float in [1e-9, 100], optional
         The step of the grid of the losses, in nats. None means 1/500 of a typical
         standard deviation of one loss. It is increased if the grid would be too large.
+
+    Returns
+    -------
+    Composition
+        The privacy of all releases together.
 
     Examples
     --------

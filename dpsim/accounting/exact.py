@@ -109,6 +109,11 @@ def exact_delta(
         records is replaced.
     eta : array_like, in [1e-18, 1/2); the public minimum
 
+    Returns
+    -------
+    float or ndarray
+        The deltas, in the common shape of the arguments.
+
     Examples
     --------
     >>> float(exact_delta(0.629, 20.6, shift=1 / 98, eta=0.073).round(4))
@@ -128,6 +133,11 @@ def exact_epsilon(
     ----------
     delta : array_like, in (0, 1]; arguments broadcast
     k, shift, eta : as in `exact_delta`
+
+    Returns
+    -------
+    float or ndarray
+        The epsilons, in the common shape of the arguments.
 
     Examples
     --------
@@ -150,6 +160,11 @@ def privacy_floor(delta: ArrayLike, *, shift: ArrayLike, eta: ArrayLike) -> Arra
     ----------
     delta, shift, eta : as in `exact_epsilon`
 
+    Returns
+    -------
+    float or ndarray
+        The limits, in the common shape of the arguments.
+
     Examples
     --------
     >>> float(privacy_floor(1e-6, shift=1 / 98, eta=0.073).round(3))
@@ -171,6 +186,11 @@ def calibrate_k(
     ----------
     epsilon : array_like, above 0; arguments broadcast
     delta, shift, eta : as in `exact_epsilon`
+
+    Returns
+    -------
+    float or ndarray
+        The scales k, in the common shape of the arguments.
 
     Examples
     --------
@@ -204,6 +224,11 @@ def posterior_delta(
         removed, and delta is the supremum over all counts for the worse of these two
         cases.
 
+    Returns
+    -------
+    float or ndarray
+        The deltas, in the common shape of the arguments.
+
     Examples
     --------
     >>> float(posterior_delta(0.0, kappa=1.0, alpha=1.0).round(3))
@@ -225,6 +250,11 @@ def posterior_floor(
     ----------
     delta : array_like, in (0, 1]; arguments broadcast
     alpha, adjacency : as in `posterior_delta`
+
+    Returns
+    -------
+    float or ndarray
+        The limits, in the common shape of delta and alpha.
 
     Examples
     --------
@@ -253,6 +283,11 @@ def calibrate_kappa(
     ----------
     epsilon, delta : as in `calibrate_k`
     alpha, adjacency : as in `posterior_delta`
+
+    Returns
+    -------
+    float or ndarray
+        The scales kappa, in the common shape of the arguments.
 
     Examples
     --------

@@ -41,6 +41,11 @@ def gaussian_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> 
     b : float, in [1e-100, 1]; the distance in 1-norm between two neighbours in one row
     rows : int, from 1 to 10,000; the number of rows in which neighbours differ
 
+    Returns
+    -------
+    float
+        The standard deviation.
+
     Examples
     --------
     >>> round(gaussian_scale(1.0, 1e-2, b=0.025), 4)
@@ -92,6 +97,11 @@ def laplace_scale(epsilon: float, delta: float, *, b: float, rows: int = 1) -> f
     Parameters
     ----------
     epsilon, delta, b, rows : as in `gaussian_scale`
+
+    Returns
+    -------
+    float
+        The mean absolute value of the noise.
 
     Examples
     --------

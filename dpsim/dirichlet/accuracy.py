@@ -35,6 +35,11 @@ def expected_kl(p: ArrayLike, k: ArrayLike) -> Any:
     ----------
     p, k : array_like, as in `dirichlet_mechanism`
 
+    Returns
+    -------
+    float or ndarray, shape (...)
+        The divergence of each vector, in nats.
+
     Examples
     --------
     >>> float(expected_kl([0.2, 0.3, 0.5], 20.0).round(4))
@@ -55,6 +60,11 @@ def expected_chain_kl(P: ArrayLike, k: ArrayLike) -> Array:
     ----------
     P : array_like, shape (..., n, n); a transition matrix with one closed class
     k : array_like, shape (..., n) or (); row i of the private chain P~ is Dir(k_i P_i)
+
+    Returns
+    -------
+    float or ndarray, shape (...)
+        The divergence of each chain, in nats.
 
     Examples
     --------
@@ -82,6 +92,11 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     N : array_like, at least n; the number of records
     k : array_like, in [1e-290, 1e300]
 
+    Returns
+    -------
+    float or ndarray
+        The bounds in nats, in the common shape of the arguments.
+
     Examples
     --------
     >>> float(expected_kl_bound(5, 98, 20.6).round(4))
@@ -91,8 +106,8 @@ def expected_kl_bound(categories: ArrayLike, N: ArrayLike, k: ArrayLike) -> Any:
     N = checks.real("N", N, 1.0, LARGEST_N)
     k = checks.real("k", k, SMALLEST_PARAMETER, LARGEST_K)
     if (n > N).any():
-        few = np.broadcast_arrays(N, n)[0][n > N][0]
-        raise ValueError(f"N must be at least categories, got {few:g}")
+        least = np.broadcast_arrays(N, n)[0][n > N][0]
+        raise ValueError(f"N must be at least categories, got {least:g}")
     rare = 1.0 / N
     common = (N - n + 1.0) / N
     of_rare = (n - 1.0) * rare * log_minus_psi(k * rare)
@@ -109,6 +124,11 @@ def expected_absolute_error(p: ArrayLike, k: ArrayLike) -> Array:
     Parameters
     ----------
     p, k : array_like, as in `dirichlet_mechanism`
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+        The expected error of each entry.
 
     Examples
     --------
@@ -131,6 +151,11 @@ def expected_absolute_error_bound(k: ArrayLike) -> Any:
     ----------
     k : array_like, in [1e-290, 1e300]
 
+    Returns
+    -------
+    float or ndarray
+        The bounds, in the shape of k.
+
     Examples
     --------
     >>> float(expected_absolute_error_bound(20.0).round(4))
@@ -151,6 +176,11 @@ def log_absolute_error_lower_bound(n: int, N: ArrayLike, k: ArrayLike) -> Any:
     n : int, at least 2; the number of categories
     N : array_like, at least n; the number of records
     k : array_like, in [1e-290, 1e300], with k / N of at least 1e-300
+
+    Returns
+    -------
+    float or ndarray
+        The logarithms, in the common shape of N and k.
 
     Examples
     --------
@@ -181,6 +211,11 @@ def monte_carlo_error(delta: float, draws: ArrayLike, *, vertices: int = 1) -> A
     delta : float, in (0, 1); the exact probability, the same at all vertices
     draws : int or array_like of int, at least 1; the number of draws for each vertex
     vertices : int, at least 1; the number of vertices
+
+    Returns
+    -------
+    float or ndarray
+        The relative errors, in the shape of draws.
 
     Examples
     --------

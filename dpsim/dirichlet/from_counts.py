@@ -53,10 +53,15 @@ def rows(counts: ArrayLike) -> Rows:
     ----------
     counts : array_like, shape (..., n); at least 0, with a positive count in every row
 
+    Returns
+    -------
+    Rows
+        The quantities of each row, each of shape (...).
+
     Examples
     --------
-    >>> found = rows([2, 3, 5])
-    >>> float(found.eta.round(2)), float(found.k_min.round(2))
+    >>> row = rows([2, 3, 5])
+    >>> float(row.eta.round(2)), float(row.k_min.round(2))
     (0.2, 7.5)
     """
     array = checks.real("counts", counts, 0.0)
@@ -123,12 +128,17 @@ def private_counts(
     gamma : array_like, in (0, 1/(n-1)); the gamma of equations (6) and (7)
     size, rng : as in `dirichlet_mechanism`
 
+    Returns
+    -------
+    Released
+        The private shares or the private chain, and their guarantee.
+
     Examples
     --------
-    >>> made = private_counts([20, 30, 48], k=20.6, eta=0.073, gamma=4e-4, rng=1)
-    >>> made.value.round(2)
+    >>> released = private_counts([20, 30, 48], k=20.6, eta=0.073, gamma=4e-4, rng=1)
+    >>> released.value.round(2)
     array([0.19, 0.28, 0.53])
-    >>> round(made.epsilon, 3), round(made.delta, 5)
+    >>> round(released.epsilon, 3), round(released.delta, 5)
     (2.212, 0.001)
     """
     if not np.size(counts):
@@ -164,6 +174,11 @@ def row_privacy(
     counts : array_like, as in `rows`
         Only N_i and the number of positive counts matter.
     k, eta, gamma : as in `private_counts`
+
+    Returns
+    -------
+    epsilon, delta : ndarray, shape (...)
+        The promise for each row.
 
     Examples
     --------

@@ -47,6 +47,11 @@ def theorem1_matrix_epsilon(
         ``|W_i|`` for each row, or one value for all rows. The result is the largest
         epsilon over the rows, which belongs to the smallest ``|W_i|``.
 
+    Returns
+    -------
+    float or ndarray
+        The promised epsilons, in the shape of k.
+
     Examples
     --------
     >>> epsilon = theorem1_matrix_epsilon(

@@ -49,6 +49,11 @@ def dirichlet_mechanism(
         Whether to return the logarithms of the entries, which are finite wherever p is
         positive. For k p_i = 1e-6, most of them are below -1e5.
 
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+        The draws.
+
     Examples
     --------
     >>> dirichlet_mechanism([0.2, 0.3, 0.5], 100.0, rng=1).round(2)

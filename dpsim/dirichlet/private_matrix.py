@@ -93,6 +93,11 @@ def privatize(
         None means the operating system's entropy. With anything else, the result is a
         simulation, and its statement says so.
 
+    Returns
+    -------
+    private.Private
+        The release in the shape of P, its guarantee and its statement.
+
     Notes
     -----
     *The projection costs no privacy*, because it moves no two vectors further apart in
@@ -127,8 +132,8 @@ def privatize(
     Examples
     --------
     >>> p = [0.2, 0.3, 0.5]
-    >>> made = privatize(p, 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
-    >>> made.value.round(2), made.simulation
+    >>> release = privatize(p, 1.0, 1e-3, support=True, eta=0.1, records=500, rng=1)
+    >>> release.value.round(2), release.simulation
     (array([0.2, 0.3, 0.5]), True)
     """
     values, labelled = private.strip_labels(P)
@@ -291,6 +296,11 @@ def noisy_matrix(
     support : bool array, which broadcasts to P, optional
         None means the positive entries of P.
     size, rng : as in `dirichlet_mechanism`
+
+    Returns
+    -------
+    ndarray, shape ``(*size, ..., n)``
+        The noisy matrices.
 
     Examples
     --------

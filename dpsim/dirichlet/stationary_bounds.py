@@ -33,6 +33,11 @@ def mean_kl_bound(
         The number of possible transitions in each row, which broadcasts to the shape of
         pi. None means n.
 
+    Returns
+    -------
+    float or ndarray
+        The bounds in nats.
+
     Examples
     --------
     >>> float(mean_kl_bound([0.5, 0.5], 100, 20.0).round(3))
@@ -61,6 +66,11 @@ def stationary_bound(P: ArrayLike, N: ArrayLike, k: ArrayLike) -> Array:
         The transition matrix. Entries that are 0 do not count as categories.
     N, k : as in `mean_kl_bound`
 
+    Returns
+    -------
+    float or ndarray
+        The bounds.
+
     Examples
     --------
     >>> float(stationary_bound([[0.5, 0.5], [0.5, 0.5]], 100, 20.0).round(3))
@@ -84,6 +94,11 @@ def ergodicity_bound(
     Parameters
     ----------
     pi, N, k, categories : as in `mean_kl_bound`
+
+    Returns
+    -------
+    float or ndarray
+        The bounds.
 
     Examples
     --------
@@ -111,6 +126,11 @@ def matrix_dirichlet_bound(
     k : array_like, above 0
     eta, eta_bar : float, above 0, with a sum below 1/2
     protected : int or array_like of int, at least 2; ``|W_i|`` of each row or of all
+
+    Returns
+    -------
+    float or ndarray
+        The bounds, in the common shape of norm and k.
 
     Examples
     --------

@@ -53,6 +53,11 @@ def theorem1_vector_epsilon(
         In Fallin et al. the other entries sum to at least eta_bar. None selects the
         formula of Benvenuti et al., which uses eta instead.
 
+    Returns
+    -------
+    float or ndarray
+        The promised epsilons, in the common shape of the arguments.
+
     Examples
     --------
     >>> bound = theorem1_vector_epsilon(20.6, shift=1 / 98, eta=0.073, gamma=4e-4, n=5)
@@ -147,6 +152,11 @@ def theorem1_delta_bounds(
     protected : int, in 1..n-1, optional
         The number ``|W|`` of protected entries. None means all n.
 
+    Returns
+    -------
+    lower, upper : float or ndarray
+        The bounds, in the common shape of the arguments.
+
     Examples
     --------
     >>> bounds = theorem1_delta_bounds(9.87, eta=0.1, gamma=1e-3, n=32, protected=2)
@@ -201,6 +211,11 @@ def leaving_probability(p: ArrayLike, k: float, *, gamma: float) -> float:
         The means of the m protected entries, each above 0, with a sum of at most 1.
     k : float, in [1e-3, 1000]
     gamma : float, in [1e-20, 1 / (2 m)]
+
+    Returns
+    -------
+    float
+        The probability.
 
     Examples
     --------
@@ -258,6 +273,11 @@ def extreme_points(n: int, eta: float) -> Array:
     n : int, at least 2; the number of entries
     eta : float, in (0, 1/n]; the public minimum
 
+    Returns
+    -------
+    ndarray, shape (n, n)
+        A vertex in each row.
+
     Examples
     --------
     >>> extreme_points(3, 0.25)
@@ -298,6 +318,11 @@ def delta_monte_carlo(
         None means a new generator, seeded by the operating system.
     protected : int, in 1..n, optional
         Only the first `protected` entries are compared with gamma. None means all.
+
+    Returns
+    -------
+    float or ndarray
+        The estimates, in the shape of draws.
 
     Examples
     --------
