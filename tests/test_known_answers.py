@@ -1,6 +1,7 @@
 """data/known_answers.csv against dpsim, what it samples, and other libraries."""
 
 import csv
+import dataclasses
 import importlib
 import math
 from decimal import Decimal
@@ -305,14 +306,14 @@ def wrong_stated_epsilon(patch, factor):
 
     def mechanism(epsilon, total):
         made = right(epsilon, total)
-        return made._replace(epsilon=factor * made.epsilon)
+        return dataclasses.replace(made, epsilon=factor * made.epsilon)
 
     patch.setattr(boltzmann.private_histogram, "_zero_sum_laplace", mechanism)
 
 
 def wrong_temperature(patch, factor):
     """The temperature, wherever a module reads it."""
-    right = boltzmann.space.temperature
+    right = boltzmann.histograms.temperature
     for module in (boltzmann.epsilon, boltzmann.mixing, boltzmann.sampling):
         patch.setattr(module, "temperature", lambda t: factor * right(t))
     patch.setattr(boltzmann.sampling, "checks", Scaled(checks, "real", "t", factor))

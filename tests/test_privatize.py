@@ -67,7 +67,11 @@ CASES = {
         HISTOGRAMS,
         {**COUNTS, "mechanism": "boltzmann"},
     ),
-    "boltzmann, steps": (boltzmann.privatize, HISTOGRAMS, {**COUNTS, "steps": 30_000}),
+    "boltzmann, steps": (
+        boltzmann.privatize,
+        HISTOGRAMS,
+        {**COUNTS, "mechanism": "boltzmann", "steps": 30_000},
+    ),
     "boltzmann, Laplace": (boltzmann.privatize, HISTOGRAMS, COUNTS),
     "boltzmann, invariant": (
         boltzmann.privatize,

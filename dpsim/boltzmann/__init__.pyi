@@ -21,7 +21,7 @@ from .mixing import (
     metropolis_matrix as metropolis_matrix,
     k_step_distribution as k_step_distribution,
 )
-from .space import (
+from .histograms import (
     configurations as configurations,
     configuration_index as configuration_index,
 )
@@ -35,6 +35,6 @@ from . import (
     sampling as sampling,
     epsilon as epsilon,
     mixing as mixing,
-    space as space,
+    histograms as histograms,
     zero_sum_noise as zero_sum_noise,
 )

@@ -4,8 +4,8 @@ Fleischer 2024 defines both. The true histogram x of N people in n bins maximise
 objective c_x(z) = -(z - x)' W (z - x) over all histograms z with the same total, and
 the stationary distribution pi(z | x), the Boltzmann distribution, is proportional to
 exp(c_x(z) / t). Two histograms are neighbours if they differ in the bin of one person,
-so that their L1 distance is 2. Here W is public and the same for all x, although the
-slides write W_x.
+so that their L1 distance is 2. Here W is a diagonal matrix of public weights, the same
+for all x, although the slides allow any W_x.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import SCALE, configurations, histogram, weight_matrix
+from dpsim.boltzmann.histograms import SCALE, bin_weights, configurations, histogram
 from dpsim.checks import Array
 
 
 def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> Array:
-    """Return c_x(z) = -(z - x)' W (z - x), which is at most 0, for each histogram z.
+    """Return c_x(z) = -sum_i w_i (z_i - x_i)^2, at most 0, for each histogram z.
 
     Parameters
     ----------
     z : array_like of float (..., n), histograms; the result has the shape (...)
     x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, and at
         least one person
-    weights : array_like, optional
-        The matrix W: None for the identity, (n,) for a diagonal matrix, or (n, n),
-        symmetric and positive semidefinite.
+    weights : array_like (n,), optional, w >= 0; None means ones
 
     Examples
     --------
@@ -37,17 +35,13 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
     array([ 0., -2.])
     """
     centre = histogram(x)
-    w = weight_matrix(weights, centre.size)
+    w = bin_weights(weights, centre.size)
     states = checks.real("z", z)
     if states.ndim == 0 or states.shape[-1] != centre.size:
         raise ValueError(
             f"z must have {centre.size} bins on its last axis, got shape {states.shape}"
         )
-    d = states - centre
-    if w.ndim == 1:
-        return checks.plain(-(d * d) @ w)
-    square = np.einsum("...i,...i->...", d @ w, d)
-    return checks.plain(-np.maximum(square, 0.0))
+    return checks.plain(-((states - centre) ** 2) @ w)
 
 
 def log_stationary(
@@ -59,7 +53,7 @@ def log_stationary(
     ----------
     x : array_like of int (n,), the true histogram
     t : array_like (...), Fleischer 2024's temperature, in [1e-100, 1e100]
-    weights : array_like, optional, W as in `objective`
+    weights : array_like (n,), optional, as in `objective`
 
     Examples
     --------

@@ -12,25 +12,21 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
 
 from dpsim import checks
-from dpsim.boltzmann.space import (
+from dpsim.boltzmann.histograms import (
     LARGEST_TABLE,
     after_move,
+    bin_weights,
     configurations,
     index,
     size,
     temperature,
-    weight_matrix,
 )
 from dpsim.checks import Array, Integers
 
 MOST_WORK = 2e10
-"""The largest number of multiplications for a diagonal W, some ten seconds."""
-# The largest number of histograms for which the normalisers of a full W are computed,
-# from all pairs of histograms.
-LARGEST_PAIRED = 30_000
+"""The largest number of multiplications, which take some ten seconds."""
 # The largest relative amount by which `epsilon_at_delta` rounds its result up.
 PRECISION = 1e-9
 
@@ -39,21 +35,20 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     """Return the sensitivity s of the objective (Fleischer 2024).
 
     It is the exact maximum of ``|c_x(z) - c_y(z)|`` over histograms z and neighbours
-    x, y. For a diagonal W it is 2 N - 1 times the sum of the two largest weights, which
-    is 4 N - 2 for the identity.
+    x, y, which is 2 N - 1 times the sum of the two largest weights, and 4 N - 2 if all
+    weights are 1.
 
     Parameters
     ----------
     total, bins : int, N >= 1 people and n >= 2 bins
-    weights : array_like, optional, W as in `objective`
+    weights : array_like (n,), optional, as in `objective`
 
     Notes
     -----
-    With y = x + m, m = e_j - e_i and g = W m, the difference c_y(z) - c_x(z) =
-    2 g.(z - x) - (g_j - g_i) is linear in z and in x. So it is largest at z = N e_k
-    and x = e_i + (N - 1) e_l, and s is the maximum over i != j of
-    2 N max(g) - 2 (N - 1) min(g) - g_i - g_j. Exchanging x and y changes the sign of
-    the difference.
+    If one person of x moves from bin i to bin j, the objective of z changes by
+    w_j (2 (z_j - x_j) - 1) - w_i (2 (z_i - x_i) + 1). This is at most
+    (2 N - 1) (w_i + w_j), which is attained, with the other sign, by x = e_i +
+    (N - 1) e_j and z = N e_i. Exchanging x and y changes the sign.
 
     Examples
     --------
@@ -62,18 +57,12 @@ def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> floa
     198.0
     """
     total, bins = size(total, bins)
-    w = weight_matrix(weights, bins)
-    if w.ndim == 1:
-        return float((2 * total - 1) * np.sort(w)[-2:].sum())
-    largest = 0.0
-    for i in range(bins):
-        g = np.delete(w - w[i], i, axis=0)  # one row for each j
-        ends = np.delete(np.diag(w), i) - w[i, i]  # g_i + g_j
-        highest = 2 * total * g.max(axis=1)
-        lowest = 2 * (total - 1) * g.min(axis=1)
-        values = highest - lowest - ends
-        largest = max(largest, float(values.max()))
-    return largest
+    return (2 * total - 1) * _two_largest(weights, bins)
+
+
+def _two_largest(weights: ArrayLike | None, bins: int) -> float:
+    """Return the sum of the two largest weights."""
+    return float(np.sort(bin_weights(weights, bins))[-2:].sum())
 
 
 def epsilon_bound(
@@ -90,12 +79,11 @@ def epsilon_bound(
 
     Notes
     -----
-    Let y = x + m, m = e_j - e_i and g = W m as in `sensitivity`, and let E_h be the
+    Let y = x + m, m = e_j - e_i and g = W m, and let E_h be the
     mean under the Boltzmann distribution centred at the real point x + h m. Integrate
     the derivative of the log-normaliser from x to y. Then log pi(z | x) - log pi(z | y)
     is 2 / t times the difference between the mean over h in [0, 1] of E_h[g.Z] and g.z.
-    This is at most 2 N (max(g) - min(g)) / t. For a diagonal W, the bound is 2 N / t
-    times the sum of the two largest weights.
+    This is at most 2 N (max(g) - min(g)) / t, which is 2 N (w_i + w_j) / t.
 
     For W = w times the identity, the bound is s / t. Take w = 1. Then g.Z = N - S with
     S = 2 Z_i + (the counts of all bins except i and j), and min g = -1, so it must be
@@ -114,13 +102,8 @@ def epsilon_bound(
     1.0
     """
     total, bins = size(total, bins)
-    w = weight_matrix(weights, bins)
-    t = temperature(t)
-    if w.ndim == 1:
-        moved = 2 * total - 1 if np.ptp(w) == 0 else 2 * total
-        return moved * float(np.sort(w)[-2:].sum()) / t
-    widest = max(float(np.ptp(w - row, axis=1).max()) for row in w)
-    return 2 * total * widest / t
+    equal = bool(np.ptp(bin_weights(weights, bins)) == 0)
+    return (2 * total - equal) * _two_largest(weights, bins) / temperature(t)
 
 
 def exact_epsilon_limit(
@@ -128,16 +111,17 @@ def exact_epsilon_limit(
 ) -> float:
     """Return the exact epsilon of one sample from pi(z | x), at delta = 0.
 
-    It is the largest loss over all neighbours and outputs. The worst output for given
-    neighbours is found as in `sensitivity`, so only the normalisers require a sum.
+    It is the largest loss over all neighbours and outputs. For neighbours between which
+    one person moves from bin i to bin j, the worst output puts everybody into bin i, so
+    only the normalisers require a sum.
 
     Parameters
     ----------
     total, bins, t : as in `epsilon_bound`
-    weights : array_like, optional
-        W, as in `objective`. There may be at most 30,000 histograms for a full W. For a
-        diagonal one the sums may need 2e10 multiplications, which take ten seconds.
-        With equal weights, N may be about 790 for 2 bins, 450 for 3 and 225 for 4.
+    weights : array_like (n,), optional
+        As in `objective`. The sums may need 2e10 multiplications, which take ten
+        seconds. With equal weights, N may be about 790 for 2 bins, 450 for 3 and 225
+        for 4.
 
     Examples
     --------
@@ -146,19 +130,17 @@ def exact_epsilon_limit(
     0.868
     """
     total, bins = size(total, bins)
-    w = weight_matrix(weights, bins)
+    w = bin_weights(weights, bins)
     t = temperature(t)
     x, row = _representatives(total, bins, w)
     normaliser = log_normalisers(x, t, w)
-    full = np.diag(w) if w.ndim == 1 else w
-    pull = x @ full
     largest = 0.0
     for i, j in permutations(range(bins), 2):
         here = x[:, i] > 0
-        g = full[j] - full[i]
-        changed = 2 * (pull[here, j] - pull[here, i]) + g[j] - g[i]
-        changed = changed - 2 * total * g.min()
-        moved = normaliser[row(after_move(x[here], i, j))]
+        starts = x[here]
+        changed = w[j] * (2 * starts[:, j] + 1)
+        changed = changed + w[i] * (2 * (total - starts[:, i]) + 1)
+        moved = normaliser[row(after_move(starts, i, j))]
         loss = changed / t - normaliser[here] + moved
         largest = max(largest, float(loss.max(initial=0.0)))
     return largest
@@ -173,7 +155,7 @@ def _representatives(
     another order.
     """
     states = configurations(total, bins)
-    if w.ndim == 2 or np.ptp(w) > 0:
+    if np.ptp(w) > 0:
         return states, index
     x = states[(np.diff(states, axis=1) <= 0).all(axis=1)]
     numbers = index(x)
@@ -183,25 +165,9 @@ def _representatives(
 def log_normalisers(x: Integers, t: float, w: Array) -> Array:
     """Return the logarithm of the sum of exp(c_x(z) / t) over z, for each histogram x.
 
-    The histograms (rows, n) have the same total. If W is full, the rows must be all the
-    histograms with this total.
+    The histograms (rows, n) have the same total.
     """
-    if w.ndim == 1:
-        total = int(x[0].sum())
-        return np.log(_sums(x, total, w / t)[:, -1])
-    if len(x) > LARGEST_PAIRED:
-        raise ValueError(
-            f"total and bins must give at most {LARGEST_PAIRED} histograms, "
-            f"got {len(x)}"
-        )
-    eigenvalues, vectors = np.linalg.eigh(w)
-    # the squared distances between these points are (z - x)' W (z - x)
-    points = x @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
-    sums = [
-        np.exp(-cdist(block, points, "sqeuclidean") / t).sum(axis=1)
-        for block in np.array_split(points, 1 + len(points) ** 2 // 4_000_000)
-    ]
-    return np.log(np.concatenate(sums))
+    return np.log(_sums(x, int(x[0].sum()), w / t)[:, -1])
 
 
 def _sums(parts: Integers, total: int, a: Array) -> Array:

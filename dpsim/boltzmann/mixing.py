@@ -20,8 +20,7 @@ from scipy.special import gammaln
 from dpsim import checks
 from dpsim.boltzmann.distribution import objective
 from dpsim.boltzmann.epsilon import sensitivity
-from dpsim.boltzmann.sampling import CANDIDATES, RULES
-from dpsim.boltzmann.space import (
+from dpsim.boltzmann.histograms import (
     LARGEST_TABLE,
     configurations,
     histogram,
@@ -30,6 +29,7 @@ from dpsim.boltzmann.space import (
     size,
     temperature,
 )
+from dpsim.boltzmann.sampling import CANDIDATES, RULES
 from dpsim.checks import Array
 
 # The largest number of people for which computing the eigenvalues of a line takes at

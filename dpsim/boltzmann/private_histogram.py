@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks, private
-from dpsim.boltzmann import mixing, sampling, space, zero_sum_noise
+from dpsim.boltzmann import histograms, mixing, sampling, zero_sum_noise
 from dpsim.boltzmann.epsilon import epsilon_bound
 from dpsim.checks import Array, Integers
 from dpsim.numerics import exact_draws
@@ -29,16 +30,14 @@ def privatize(
     steps: int | None = None,
     weights: ArrayLike | None = None,
     invariant: Mapping[int, int] | None = None,
-    mechanism: str | None = None,
+    mechanism: str = "laplace",
     rng: np.random.Generator | int | None = None,
 ) -> private.Private:
     """Return a private histogram with the same total.
 
     It is epsilon-differentially private. For the Boltzmann machine there is also a
     delta, which covers its steps and the rounding of its samples. The `private.Private`
-    holds the histogram, labelled like the input, and a statement of its privacy. All
-    public arguments are checked before the histogram is read, and they alone determine
-    the temperature and delta.
+    holds the histogram, labelled like the input, and a statement of its privacy.
 
     Parameters
     ----------
@@ -50,27 +49,32 @@ def privatize(
     total, bins : int, public: N >= 1 people, 2 to 100,000 bins
     steps : int, optional
         The number of steps of the Metropolis chain from the secret histogram to the
-        release, as in Fleischer 2024's definition of the mechanism. Only for N up to
-        100,000 and without weights. A ValueError is raised if the steps are too few to
-        prove a delta below 1. Without steps, the Boltzmann machine samples from the
-        stationary distribution. If its tables would be too large, which may happen for
-        a large total, a ValueError is raised.
+        release, as in Fleischer 2024's definition of the Boltzmann machine. Only for N
+        up to 100,000 and without weights. A ValueError is raised if the steps are too
+        few to prove a delta below 1. Without steps, the Boltzmann machine samples from
+        the stationary distribution. If its tables would be too large, which may happen
+        for a large total, a ValueError is raised.
     weights : array_like (bins,), optional
-        The public diagonal of W, positive in at least one bin; ones by default. Only
-        for the mechanism "boltzmann".
+        The public weights of the Boltzmann machine, as in `objective`, positive in at
+        least one bin that is not invariant; ones by default.
     invariant : mapping of int to int, optional
         The bins whose counts are public and do not change, numbered from 0, and their
         counts. The release and its epsilon then concern only the other bins, which
         share the rest of the total.
-    mechanism : {"boltzmann", "laplace"}, optional
-        The Boltzmann machine, or zero-sum noise (`add_zero_sum_laplace`, Ghosh,
-        Roughgarden and Sundararajan 2009) followed by the projection onto the nearest
-        histogram. None means the mechanism with the smallest known error at the same
-        guarantee. This is "laplace", whose noise does not grow with N, unless `steps`
-        or `weights` are given, which require the Boltzmann machine. (For two or three
-        people the Boltzmann machine can be better.)
+    mechanism : {"laplace", "boltzmann"}
+        Zero-sum noise (`add_zero_sum_laplace`, Ghosh, Roughgarden and Sundararajan
+        2009) followed by the projection onto the nearest histogram, or the Boltzmann
+        machine, to which alone `steps` and `weights` apply. The noise of "laplace"
+        does not grow with N. (For two or three people the Boltzmann machine can be
+        better.)
     rng : Generator, int or None
         None uses the operating system's entropy; anything else makes a simulation.
+
+    Returns
+    -------
+    Private
+        Its value has the shape (bins,), and its parameters are t and `steps` for the
+        Boltzmann machine.
 
     Notes
     -----
@@ -87,67 +91,49 @@ def privatize(
     --------
     >>> from dpsim import boltzmann
     >>> release = boltzmann.privatize(
-    ...     [30, 15, 5], epsilon=1.0, total=50, bins=3, steps=10_000, rng=1
+    ...     [30, 15, 5], epsilon=1.0, total=50, bins=3, rng=1
     ... )
-    >>> int(release.value.sum()), release.parameters["t"]
-    (50, 198.0)
+    >>> int(release.value.sum()), release.epsilon, release.delta
+    (50, 1.0, 0.0)
     """
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
-    total, bins = space.size(total, bins)
-    if mechanism is None:
-        mechanism = "laplace" if steps is None and weights is None else "boltzmann"
-    checks.choice("mechanism", mechanism, ("boltzmann", "laplace"))
-    if weights is not None and (mechanism == "laplace" or steps is not None):
-        raise ValueError(
-            "weights must be None for the mechanism 'laplace' and where steps are given"
-        )
-    if mechanism == "laplace" and steps is not None:
-        raise ValueError("steps must be None for the mechanism 'laplace'")
-    if not isinstance(invariant, Mapping | None):
-        raise ValueError(
-            "invariant must be a dictionary of bins and their counts, "
-            f"got {checks.shown(invariant)}"
-        )
-    kept = dict(invariant or {})
-    fixed = checks.integers("invariant", list(kept), 0, bins - 1)
-    counted = checks.integers("counts of invariant", list(kept.values()), 0, total)
-    free = np.setdiff1d(np.arange(bins), fixed)
+    total, bins = histograms.size(total, bins)
+    checks.choice("mechanism", mechanism, ("laplace", "boltzmann"))
+    for name, value in (("steps", steps), ("weights", weights)):
+        if mechanism == "laplace" and value is not None:
+            raise ValueError(f"{name} must be None for the mechanism 'laplace'")
+    if steps is not None and weights is not None:
+        raise ValueError("weights must be None where steps are given")
+    fixed, counted, free = _parts(invariant, total, bins)
     people = total - int(counted.sum())
-    if free.size < 2 or people < 1:
-        raise ValueError(
-            f"invariant must leave at least 2 bins and 1 person free, got {kept}"
-        )
     if mechanism == "laplace":
         chosen = _zero_sum_laplace(epsilon, people)
-    elif steps is not None:
-        chosen = _chain(epsilon, people, free.size, steps)
+    elif steps is None:
+        chosen = _limit(epsilon, people, _free_weights(weights, bins, free))
     else:
-        w = space.weight_matrix(weights, bins)
-        if w.ndim == 2 or not w[free].any():
+        chosen = _chain(epsilon, people, free.size, steps)
+
+    def draw(secret: Any, rng: np.random.Generator) -> Any:
+        bare, labelled = private.strip_labels(secret)
+        counts = checks.integers("histogram", bare, 0, histograms.LARGEST_TOTAL)
+        if (
+            counts.shape != (bins,)
+            or counts.sum() != total
+            or (counts[fixed] != counted).any()
+        ):
             raise ValueError(
-                f"weights must be {bins} numbers in [0, inf), "
-                "one of a free bin positive"
+                f"histogram must have {bins} bins, the total {total} and the invariant "
+                "counts, as declared, got other ones, which are not shown: "
+                "they are secret"
             )
-        chosen = _limit(epsilon, people, w[free])
-    generator, simulation = private.source(rng)
-    bare, labelled = private.strip_labels(histogram)
-    counts = checks.integers("histogram", bare, 0, space.LARGEST_TOTAL)
-    if (
-        counts.shape != (bins,)
-        or counts.sum() != total
-        or (counts[fixed] != counted).any()
-    ):
-        raise ValueError(
-            f"histogram must have {bins} bins, the total {total} and the invariant "
-            "counts, as declared, got other ones, which are not shown: they are secret"
-        )
-    counts[free] = chosen.draw(counts[free], generator)
-    spent = f"epsilon {chosen.epsilon!r} (a proven upper bound), delta {chosen.delta!r}"
-    if chosen.delta:
-        spent += " (a proven upper bound)"
+        counts[free] = chosen.draw(counts[free], rng)
+        return labelled(counts)
+
+    known = " (a proven upper bound)"
     statement = (
         f"Neighbours are histograms of {total} people in {bins} bins between which one "
-        f"person changed bin: {spent}, by {chosen.name}. "
+        f"person changed bin: epsilon {chosen.epsilon!r}{known}, delta "
+        f"{chosen.delta!r}{known if chosen.delta else ''}, by {chosen.statement}. "
         "The total, the bins, their labels and the weights are public."
     )
     if fixed.size:
@@ -155,35 +141,46 @@ def privatize(
             f" Bins {fixed.tolist()} keep their counts {counted.tolist()}, "
             "which are public."
         )
-    return private.result(
-        labelled(counts),
-        statement,
-        epsilon=chosen.epsilon,
-        delta=chosen.delta,
-        simulation=simulation,
-        **chosen.parameters,
-    )
+    return replace(chosen, statement=statement, draw=draw).release(histogram, rng)
 
 
-class _Mechanism(NamedTuple):
-    """A mechanism for given public arguments.
+def _parts(
+    invariant: Mapping[int, int] | None, total: int, bins: int
+) -> tuple[Integers, Integers, Integers]:
+    """Return the invariant bins, their counts, and the other bins."""
+    if not isinstance(invariant, Mapping | None):
+        raise ValueError(
+            "invariant must be a dictionary of bins and their counts, "
+            f"got {checks.shown(invariant)}"
+        )
+    counts = dict(invariant or {})
+    fixed = checks.integers("invariant", list(counts), 0, bins - 1)
+    counted = checks.integers("counts of invariant", list(counts.values()), 0, total)
+    free = np.setdiff1d(np.arange(bins), fixed)
+    if free.size < 2 or counted.sum() >= total:
+        raise ValueError(
+            f"invariant must leave at least 2 bins and 1 person free, got {counts}"
+        )
+    return fixed, counted, free
 
-    The fields are its guarantee, its name in the statement, its parameters, and the
-    function that makes one release.
-    """
 
-    epsilon: float
-    delta: float
-    name: str
-    parameters: dict[str, float | int]
-    draw: Callable[[Integers, np.random.Generator], Integers]
+def _free_weights(weights: ArrayLike | None, bins: int, free: Integers) -> Array:
+    """Return the weights of the free bins."""
+    w = histograms.bin_weights(weights, bins)
+    if not w[free].any():
+        raise ValueError(
+            f"weights must be {bins} numbers in [0, inf), one of a free bin positive"
+        )
+    return w[free]
 
 
-def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
+# The statement of the mechanisms below is their name, and they draw the free counts.
+
+
+def _zero_sum_laplace(epsilon: float, total: int) -> private.Mechanism:
     """Return zero-sum noise, followed by the projection onto the nearest histogram."""
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON_OF_LAPLACE, 1000.0)
     inner = epsilon - zero_sum_noise.ROUNDING
-
     most = zero_sum_noise.LARGEST_COUNT
 
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
@@ -192,10 +189,10 @@ def _zero_sum_laplace(epsilon: float, total: int) -> _Mechanism:
         return zero_sum_noise.nearest_histogram(noisy, total, rng=rng)
 
     name = "discrete Laplace noise of sum zero and projection"
-    return _Mechanism(epsilon, 0.0, name, parameters={}, draw=draw)
+    return private.Mechanism(epsilon=epsilon, delta=0.0, statement=name, draw=draw)
 
 
-def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
+def _limit(epsilon: float, total: int, w: Array) -> private.Mechanism:
     """Return one sample from the Boltzmann distribution, the limit of the chain."""
     t = _temperature(epsilon, total, w)
     spent = epsilon_bound(total, w.size, t, w)
@@ -208,10 +205,12 @@ def _limit(epsilon: float, total: int, w: Array) -> _Mechanism:
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
         return sampling.draw_limit(x, w / t, error.cut, rng)
 
-    return _Mechanism(spent, delta, name, parameters={"t": t}, draw=draw)
+    return private.Mechanism(
+        epsilon=spent, delta=delta, statement=name, draw=draw, parameters={"t": t}
+    )
 
 
-def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
+def _chain(epsilon: float, total: int, bins: int, steps: int) -> private.Mechanism:
     """Return the state of the Metropolis chain, started at the secret histogram."""
     t = _temperature(epsilon, total, np.ones(bins))
     steps = checks.integer("steps", steps, 0)
@@ -230,8 +229,13 @@ def _chain(epsilon: float, total: int, bins: int, steps: int) -> _Mechanism:
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
         return sampling.metropolis(x, t, steps, rng=rng)[0]
 
-    parameters = {"t": t, "steps": steps}
-    return _Mechanism(spent, delta, name, parameters=parameters, draw=draw)
+    return private.Mechanism(
+        epsilon=spent,
+        delta=delta,
+        statement=name,
+        draw=draw,
+        parameters={"t": t, "steps": steps},
+    )
 
 
 def rounding_delta(error: float, epsilon: float) -> float:
@@ -251,7 +255,7 @@ def rounding_delta(error: float, epsilon: float) -> float:
 
 def _temperature(epsilon: float, total: int, w: Array) -> float:
     """Return the smallest t whose `epsilon_bound` is at most epsilon."""
-    least = epsilon_bound(total, w.size, space.SCALE, w)
+    least = epsilon_bound(total, w.size, histograms.SCALE, w)
     epsilon = checks.scalar("epsilon", epsilon, least)
     t = epsilon_bound(total, w.size, 1.0, w) / epsilon
     while epsilon_bound(total, w.size, t, w) > epsilon:  # because of rounding

@@ -3,7 +3,7 @@
 The distribution and the chains are those of Fleischer 2024. `sample_exact` returns many
 samples at once, and its error is a total variation distance. `draw_limit` returns the
 single sample of a private release. Its error is relative to each probability, so it
-matters little even if epsilon is large. These two functions need a diagonal W.
+matters little even if epsilon is large.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpsim import checks
-from dpsim.boltzmann.space import (
-    LARGEST_TABLE,
+from dpsim.boltzmann.histograms import (
     SCALE,
+    bin_weights,
     histogram,
     temperature,
-    weight_matrix,
 )
 from dpsim.checks import Array, Integers
 from dpsim.compiled import njit
@@ -48,7 +47,7 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent samples from pi(z | x) for a diagonal W, ``(*size, n)``.
+    """Return independent samples from pi(z | x), ``(*size, n)``.
 
     No chain is run, so there is no burn-in.
 
@@ -56,7 +55,7 @@ def sample_exact(
     ----------
     x : array_like of int (n,), the true histogram
     t : float in [1e-100, 1e100], the temperature
-    weights : array_like (n,), optional, the diagonal of W; None means the identity
+    weights : array_like (n,), optional, as in `objective`
     size : int or sequence of int, optional
     rng : Generator, int or None
 
@@ -85,13 +84,7 @@ def sample_exact(
     array([50, 50])
     """
     centre = histogram(x)
-    w = weight_matrix(weights, centre.size)
-    if w.ndim == 2:
-        raise ValueError(
-            f"weights must be diagonal here, None or {len(w)} numbers in [0, inf), "
-            "got a full matrix"
-        )
-    a = w / temperature(t)
+    a = bin_weights(weights, centre.size) / temperature(t)
     shape = checks.size("size", size)
     generator = checks.generator(rng)
     total = int(centre.sum())
@@ -337,7 +330,7 @@ def metropolis(
     t : array_like (...), temperatures in [1e-100, 1e100]
     steps : int, at least 0
     chains : int, number of independent chains at each temperature, at least 1
-    weights : array_like, optional, W as in `objective`, for at most 7,000 bins
+    weights : array_like (n,), optional, as in `objective`
     candidate : {"bins", "individual"}
         The proposed move. With "bins", it moves one person between an ordered pair of
         distinct bins, which is chosen uniformly; if the first bin is empty, nobody
@@ -363,11 +356,6 @@ def metropolis(
     """
     start = histogram(x)
     warm = checks.real("t", t, 1 / SCALE, SCALE)
-    if start.size**2 > LARGEST_TABLE:
-        raise ValueError(
-            f"x must have at most {math.isqrt(LARGEST_TABLE)} bins, got {start.size}"
-        )
-    w = weight_matrix(weights, start.size)
     steps = checks.integer("steps", steps, 0)
     running_mean = checks.flag("running_mean", running_mean)
     chains = checks.integer("chains", chains, 1)
@@ -379,7 +367,7 @@ def metropolis(
         checks.generator(rng),
         start,
         warm.ravel(),
-        np.diag(w) if w.ndim == 1 else w,
+        bin_weights(weights, start.size),
         candidate == "individual",
         rule == "logistic",
         steps,
@@ -439,10 +427,8 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     j += 1
                 if z[i] == 0:
                     continue
-                pull = 0.0
-                for b in range(n):
-                    pull += (w[j, b] - w[i, b]) * (z[b] - start[b])
-                change = -2 * pull - (w[i, i] + w[j, j] - 2 * w[i, j])
+                change = w[i] * (2 * (z[i] - start[i]) - 1)
+                change -= w[j] * (2 * (z[j] - start[j]) + 1)
                 if logistic:
                     fall = math.exp(min(-change / warm[a], 700.0))
                     taken = rng.random() < 1 / (1 + fall)

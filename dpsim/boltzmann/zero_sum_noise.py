@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsim import checks
-from dpsim.boltzmann.space import LARGEST_TOTAL, histogram
+from dpsim.boltzmann.histograms import LARGEST_TOTAL, histogram
 from dpsim.checks import Integers
 from dpsim.compiled import njit
 from dpsim.numerics.exact_draws import happens, survives

@@ -33,14 +33,9 @@ def enumerate_histograms(total, bins):
     return np.array(list(rows))
 
 
-def matrix(weights, bins):
-    w = np.ones(bins) if weights is None else np.asarray(weights, float)
-    return np.diag(w) if w.ndim == 1 else w
-
-
 def cost(z, x, weights):
     d = np.asarray(z) - np.asarray(x)
-    return -float(d @ matrix(weights, len(d)) @ d)
+    return -float(d**2 @ (np.ones(len(d)) if weights is None else weights))
 
 
 def brute_law(x, t, weights=None):
@@ -81,11 +76,6 @@ def brute_matrix(x, t, weights, candidate="bins", rule="metropolis"):
     return P
 
 
-def semidefinite(bins, rank, seed):
-    a = np.random.default_rng(seed).normal(size=(bins, rank))
-    return a @ a.T
-
-
 def p_value(draws, law, total):
     """Chi-square of draws (size, n) against a law."""
     return chi_square.p_value(
@@ -109,7 +99,7 @@ CASES = [
     ((4, 2, 0), 10.0, None),
     ((6, 0, 0), 3.0, [1.0, 0.0, 2.5]),
     ((0, 1, 1, 2), 2.0, [0.3, 1.0, 4.0, 0.0]),
-    ((2, 1, 3), 4.0, semidefinite(3, 3, 1)),
+    ((2, 1, 3), 4.0, [0.7, 2.3, 1.1]),
     ((5, 4), 20.0, None),
 ]
 IDS = [f"{x}-t{t:g}-W{np.ndim(w)}" for x, t, w in CASES]
@@ -152,27 +142,17 @@ def test_stationary_distribution(x, t, weights):
     )
 
 
-def test_a_diagonal_matrix_is_its_diagonal():
-    w = np.array([1.0, 3.0, 0.5])
-    assert np.array_equal(
-        boltzmann.log_stationary((2, 1, 0), 2, w),
-        boltzmann.log_stationary((2, 1, 0), 2, np.diag(w)),
-    )
-
-
 # privacy ----------------------------------------------------------------------------------------------------
 
 
 def weights_table(bins):
     rng = np.random.default_rng(bins)
     sparse = rng.exponential(size=bins) * (np.arange(bins) > 0)
-    full = [semidefinite(bins, rank, rank) for rank in (1, 2, bins)]
     return [
         None,
         np.full(bins, 0.3),
         rng.exponential(size=bins),
         sparse,
-        *full,
         np.zeros(bins),
     ]
 
@@ -185,7 +165,7 @@ def test_sensitivity_and_epsilon_against_brute_force(total, bins, t):
     x, y = np.array(neighbours(space)).T
     d = space[None] - space[:, None]
     for weights in weights_table(bins):
-        c = -np.einsum("xzi,ij,xzj->xz", d, matrix(weights, bins), d)  # c_x(z)
+        c = -(d**2) @ (np.ones(bins) if weights is None else weights)  # c_x(z)
         s = boltzmann.sensitivity(total, bins, weights)
         assert s == pytest.approx(np.abs(c[x] - c[y]).max(), rel=1e-12, abs=1e-14)
         log_law = c / t - logsumexp(c / t, axis=1, keepdims=True)
@@ -204,12 +184,6 @@ def test_sensitivity_closed_forms(total, bins):
     assert boltzmann.sensitivity(total, bins) == 4 * total - 2
     assert boltzmann.sensitivity(total, bins, w) == pytest.approx(
         (2 * total - 1) * np.sort(w)[-2:].sum()
-    )
-    tilted = np.diag(w) + 1e-9 * np.ones(
-        (bins, bins)
-    )  # a full matrix next to the diagonal one
-    assert boltzmann.sensitivity(total, bins, tilted) == pytest.approx(
-        boltzmann.sensitivity(total, bins, w), rel=1e-6
     )
     assert boltzmann.epsilon_bound(total, bins, 10) == pytest.approx(
         (4 * total - 2) / 10
@@ -276,9 +250,7 @@ def test_chain_has_the_k_step_distribution(x, t, weights, steps, candidate, rule
         assert p_value(states, law, sum(x)) > ALPHA
 
 
-@pytest.mark.parametrize(
-    "weights", [None, semidefinite(3, 3, 1)], ids=["identity", "full"]
-)
+@pytest.mark.parametrize("weights", [None, [0.7, 2.3, 1.1]], ids=["equal", "unequal"])
 def test_chain_at_a_wrong_temperature_is_rejected(weights):
     x, t = (4, 2, 0), 4.0
     draws = boltzmann.metropolis(
@@ -310,7 +282,7 @@ def test_the_running_mean_is_the_mean_along_the_chain():
 # exact draws ------------------------------------------------------------------------------------------------
 
 DIAGONAL = [
-    *[case for case in CASES if np.ndim(case[2]) < 2],
+    *CASES,
     ((3, 0, 0, 0), 1e8, None),  # uniform over the space
     ((3, 0, 1, 0), 5.0, [0, 0, 0, 0]),
     ((0, 0, 6), 50.0, [10.0, 1e-9, 1.0]),
@@ -407,7 +379,7 @@ def test_shapes(size, shape):
     [
         (6, 3, 10, None, None),
         (3, 4, 2, [1, 2, 0, 1], 1.0),
-        (4, 3, 3, semidefinite(3, 3, 1), 0.3),
+        (4, 3, 3, [0.7, 2.3, 1.1], 0.3),
         (2, 2, 5, None, 0.0),
         (
             2,
@@ -449,11 +421,7 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
 
 HISTOGRAMS = [[], [5], [0, 0, 0], [1, -2, 3], [1, 2.5, 3], [[1, 2], [3, 4]], [1e9, 1e9]]
 WEIGHTS = [
-    *([1, 2], [1, -1, 1], np.ones((2, 3))),
-    *(
-        [[1, 2, 0], [0, 1, 0], [0, 0, 1]],
-        [[1, 2, 0], [2, 1, 0], [0, 0, 1]],
-    ),  # not symmetric, indefinite
+    *([1, 2], [1, -1, 1], np.ones((2, 3)), np.eye(3)),
 ]
 LAWS = [
     boltzmann.log_stationary,
@@ -495,7 +463,6 @@ def test_histograms_weights_and_temperatures_refused(law):
         (lambda: boltzmann.metropolis([1, 2], 1, -1), "steps"),
         (lambda: boltzmann.metropolis([1, 2], 1, 3, chains=0), "chains"),
         (lambda: boltzmann.metropolis([1, 2], 1, 3, rule="greedy"), "rule"),
-        (lambda: boltzmann.metropolis(np.ones(8000, int), 1, 3), "x"),
         (lambda: boltzmann.sample_exact([1, 2], 1, size=-1), "size"),
         (
             lambda: boltzmann.sample_exact([1, 2], 1, weights=[[2, 1], [1, 2]]),
@@ -510,10 +477,6 @@ def test_histograms_weights_and_temperatures_refused(law):
         (lambda: boltzmann.mixing_delta(3, 2, 1, 1, epsilon=-1), "epsilon"),
         (lambda: boltzmann.mixing_delta(50, 5, 1, 1), "total, bins and steps"),
         (lambda: boltzmann.mixing_bound(100_001, 3, 1.0, 1, 1.0), "total"),
-        (
-            lambda: boltzmann.exact_epsilon_limit(50, 5, 1, semidefinite(5, 5, 1)),
-            "total and bins",
-        ),
         (lambda: boltzmann.epsilon_at_delta(0, 3, 1, 0.1), "total"),
         (lambda: boltzmann.epsilon_at_delta(3, 3, 1, 1), "delta"),
         (lambda: boltzmann.add_zero_sum_laplace([-1, 2], 1), "x"),

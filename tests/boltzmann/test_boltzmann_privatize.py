@@ -11,6 +11,7 @@ from dpsim import boltzmann
 from dpsim.boltzmann import mixing, private_histogram, sampling, zero_sum_noise
 from dpsim.numerics import exact_draws
 
+MACHINE = {"mechanism": "boltzmann"}
 CASES = [
     (5, 3, None),
     (4, 4, None),
@@ -60,7 +61,13 @@ def test_the_release_spends_at_most_what_it_says(total, bins, weights):
 def test_no_rounding_of_the_temperature_spends_more_than_epsilon():
     for epsilon in np.random.default_rng(3).uniform(0.1, 10.0, 80):
         release = boltzmann.privatize(
-            [2, 1, 0], epsilon=epsilon, total=3, bins=3, weights=[0.3, 0.7, 1.1], rng=1
+            [2, 1, 0],
+            epsilon=epsilon,
+            total=3,
+            bins=3,
+            weights=[0.3, 0.7, 1.1],
+            rng=1,
+            **MACHINE,
         )
         assert release.epsilon <= epsilon < release.epsilon * (1 + 1e-12)
 
@@ -96,7 +103,7 @@ def test_the_release_has_the_law_of_its_mechanism(mechanism):
 
 def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
     x = (2, 0, 1)
-    public = {"epsilon": 1.0, "total": 3, "bins": 3, "steps": 200}
+    public = {"epsilon": 1.0, "total": 3, "bins": 3, "steps": 200, **MACHINE}
     for seed in range(50):
         made = boltzmann.privatize(x, **public, rng=seed)
         assert (made.value == boltzmann.metropolis(x, 10.0, 200, rng=seed)[0]).all()
@@ -125,6 +132,7 @@ def test_the_delta_of_k_steps_covers_what_they_spend(total, bins):
             total=total,
             bins=bins,
             steps=enough,
+            **MACHINE,
         )
         assert release.delta <= 0.9 * (1 + 1e-9)
         with pytest.raises(ValueError, match=r"^steps must be so many"):
@@ -134,6 +142,7 @@ def test_the_delta_of_k_steps_covers_what_they_spend(total, bins):
                 total=total,
                 bins=bins,
                 steps=0,
+                **MACHINE,
             )
 
 
@@ -173,12 +182,18 @@ def test_zero_sum_noise_has_its_law(epsilon):
 def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
     good = {"epsilon": 1.0, "total": 4, "bins": 3}
     kinds = (
-        {"weights": [1, 1, 1], "steps": 9},
+        {"weights": [1, 1, 1], "steps": 9, **MACHINE},
         {"steps": 9, "mechanism": "laplace"},
-        {"steps": -1},
-        {"steps": 3},
+        {"steps": 9},
+        {"steps": -1, **MACHINE},
+        {"steps": 3, **MACHINE},
+        {"mechanism": "other"},
     )
-    weights = ({"weights": np.eye(3) + 0.1}, {"weights": [0] * 3})
+    weights = (
+        {"weights": [1, 1, 1]},
+        {"weights": np.eye(3), **MACHINE},
+        {"weights": [0] * 3, **MACHINE},
+    )
     for bad in ({"epsilon": 0.0}, {"total": 0}, {"bins": 1}, *weights, *kinds):
         with pytest.raises(ValueError, match=next(iter(bad))):
             boltzmann.privatize("not read", **{**good, **bad})
@@ -204,13 +219,14 @@ def test_refusals_of_public_arguments_come_first_and_the_value_is_not_told():
         boltzmann.privatize("not read", epsilon=1e-7, total=4, bins=3)
 
 
-def test_the_default_is_the_best_mechanism_known():
+def test_the_statement_names_the_mechanism():
     public = {"epsilon": 1.0, "total": 4, "bins": 3, "rng": 1}
-    asked = ({}, {"steps": 500}, {"weights": [1, 2, 1]}, {"mechanism": "boltzmann"})
+    asked = ({}, MACHINE, {**MACHINE, "steps": 500}, {**MACHINE, "weights": [1, 2, 1]})
     names = [
         boltzmann.privatize([4, 0, 0], **public, **extra).statement for extra in asked
     ]
     assert ["Laplace" in name for name in names] == [True, False, False, False]
+    assert ["chain at t" in name for name in names] == [False, False, True, False]
 
 
 def test_one_large_bin_is_no_obstacle():
@@ -364,9 +380,9 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
     "public",
     [
         {},
-        {"weights": [1.0, 2.0, 7.0, 0.5]},
-        {"steps": 5000},
-        {"mechanism": "boltzmann"},
+        {"weights": [1.0, 2.0, 7.0, 0.5], **MACHINE},
+        {"steps": 5000, **MACHINE},
+        MACHINE,
     ],
 )
 def test_invariant_bins_keep_their_counts_and_the_others_are_released_alone(public):
@@ -418,4 +434,5 @@ def test_an_invariant_count_that_is_not_the_declared_one_is_refused_and_not_show
             bins=3,
             invariant={0: 1},
             weights=[1, 0, 0],
+            **MACHINE,
         )

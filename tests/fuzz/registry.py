@@ -889,18 +889,10 @@ def histograms(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     }
 
 
-def weight(bins: int, full: bool = True) -> st.SearchStrategy:
-    """Return weights: None, a diagonal, a positive semidefinite matrix."""
-    diagonal = st.lists(st.floats(0.0, 9.0), min_size=bins, max_size=bins).map(np.array)
-    squares = st.lists(st.floats(-2.0, 2.0), min_size=bins**2, max_size=bins**2)
-    matrix = squares.map(lambda x: np.array(x).reshape(bins, bins)).map(
-        lambda a: a @ a.T
-    )
-    return (
-        st.one_of(st.none(), diagonal, matrix)
-        if full
-        else st.one_of(st.none(), diagonal)
-    )
+def weight(bins: int) -> st.SearchStrategy:
+    """Return weights of bins, or None."""
+    numbers = st.lists(st.floats(0.0, 9.0), min_size=bins, max_size=bins)
+    return st.one_of(st.none(), numbers.map(np.array))
 
 
 @st.composite
@@ -915,39 +907,34 @@ def spaces(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
     return chosen | {name: draw(strategy) for name, strategy in more.items()}
 
 
-@st.composite
-def diagonals(draw: Any, **more: st.SearchStrategy) -> dict[str, Any]:
-    """Return a histogram with diagonal weights."""
-    chosen = draw(histograms(**more))
-    return chosen | {"weights": draw(weight(chosen["x"].size, full=False))}
-
-
 warmth = real(1e-3, 1e6)
 warmths = reals(1e-3, 1e6)
 add(
-    "boltzmann.space.histogram", non_negative, histograms().map(lambda d: {"x": d["x"]})
+    "boltzmann.histograms.histogram",
+    non_negative,
+    histograms().map(lambda d: {"x": d["x"]}),
 )
 add(
-    "boltzmann.space.weight_matrix",
+    "boltzmann.histograms.bin_weights",
     finite,
     histograms().map(lambda d: {"weights": d["weights"], "bins": d["x"].size}),
     checked=False,
 )
-add("boltzmann.space.temperature", non_negative, t=warmth)
+add("boltzmann.histograms.temperature", non_negative, t=warmth)
 add(
-    "boltzmann.space.size",
+    "boltzmann.histograms.size",
     non_negative,
     total=st.integers(1, 6),
     bins=st.integers(2, 4),
 )
 add(
-    "boltzmann.space.configurations",
+    "boltzmann.histograms.configurations",
     between(0, 6),
     total=st.integers(0, 6),
     bins=st.integers(1, 4),
 )
 add(
-    "boltzmann.space.configuration_index",
+    "boltzmann.histograms.configuration_index",
     non_negative,
     histograms().map(lambda d: {"z": d["x"], "total": int(d["x"].sum())}),
 )
@@ -961,9 +948,9 @@ moves = histograms().map(
 states = st.integers(1, 5).map(
     lambda total: {"states": boltzmann_.configurations(total, 3)}
 )
-add("boltzmann.space.index", non_negative, states, checked=False)
-add("boltzmann.space.after_move", non_negative, moves, checked=False)
-add("boltzmann.space.neighbours", non_negative, states, checked=False)
+add("boltzmann.histograms.index", non_negative, states, checked=False)
+add("boltzmann.histograms.after_move", non_negative, moves, checked=False)
+add("boltzmann.histograms.neighbours", non_negative, states, checked=False)
 add(
     "boltzmann.distribution.objective",
     between(high=0),
@@ -991,7 +978,7 @@ add(
 add(
     "boltzmann.sampling.sample_exact",
     non_negative,
-    diagonals(t=warmth, size=size, rng=rng),
+    histograms(t=warmth, size=size, rng=rng),
 )
 counted_bins = histograms().map(
     lambda d: {"histogram": d["x"], "total": int(d["x"].sum()), "bins": d["x"].size}

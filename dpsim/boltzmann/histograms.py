@@ -38,37 +38,14 @@ def histogram(x: ArrayLike) -> Integers:
     return counts
 
 
-def weight_matrix(weights: ArrayLike | None, bins: int) -> Array:
-    """Return W for n bins, as (n,) if it is diagonal and as (n, n) otherwise.
-
-    None means the identity. A full W must be positive semidefinite, up to 8 n rounding
-    errors.
-    """
+def bin_weights(weights: ArrayLike | None, bins: int) -> Array:
+    """Return the weight of each bin, (n,), which is 1 if weights is None."""
     if weights is None:
         return np.ones(bins)
-    w = checks.real("weights", weights, -SCALE, SCALE) + 0.0  # a zero without sign
-    if w.shape not in ((bins,), (bins, bins)):
-        raise ValueError(
-            f"weights must have shape ({bins},) or ({bins}, {bins}), got {w.shape}"
-        )
-    if w.ndim == 2:
-        slack = 8 * bins * np.finfo(float).eps * np.abs(w).max()
-        asymmetry = np.abs(w - w.T).max()
-        if asymmetry > slack:
-            raise ValueError(
-                f"weights must be symmetric, got an asymmetry of {asymmetry:g}"
-            )
-        w = (w + w.T) / 2
-        if np.any(w - np.diag(np.diag(w))):
-            smallest = float(np.linalg.eigvalsh(w)[0])
-            if smallest < -slack:
-                raise ValueError(
-                    "weights must be positive semidefinite, "
-                    f"eigenvalues in [0, inf), got {smallest:g}"
-                )
-            return w
-        w = np.diag(w)
-    return checks.real("weights", w, 0.0, SCALE)
+    w = checks.real("weights", weights, 0.0, SCALE) + 0.0  # a zero without sign
+    if w.shape != (bins,):
+        raise ValueError(f"weights must have shape ({bins},), got {w.shape}")
+    return w
 
 
 def temperature(t: float) -> float:
