@@ -24,11 +24,12 @@ from dpsim.boltzmann.histograms import (
     temperature,
 )
 from dpsim.checks import Array, Integers
+from dpsim.numerics import search
 
 MOST_WORK = 2e10
 """The largest number of multiplications, which take some ten seconds."""
-# The largest relative amount by which `epsilon_at_delta` rounds its result up.
-PRECISION = 1e-9
+# The largest amount by which `epsilon_at_delta` rounds its result up.
+PRECISION = 1e-12
 
 
 def sensitivity(total: int, bins: int, weights: ArrayLike | None = None) -> float:
@@ -203,15 +204,18 @@ def _sums(parts: Integers, total: int, a: Array) -> Array:
 def epsilon_at_delta(total: int, bins: int, t: float, delta: ArrayLike) -> Array:
     """Return the exact epsilon of one sample from pi(z | x) at each delta.
 
-    Here W is the identity. The result has the shape of delta. It is the smallest
-    epsilon >= 0 whose exact delta is at most the given one, rounded up by a relative
-    amount of at most 1e-9. The normalisers are accurate to 1e-14. For delta = 0 the
-    result equals `exact_epsilon_limit` up to that precision.
+    Here W is the identity. The result is the smallest epsilon >= 0 whose exact delta is
+    at most the given one, rounded up by at most 1e-12. The normalisers are accurate to
+    1e-14. For delta = 0 the result equals `exact_epsilon_limit` up to that precision.
 
     Parameters
     ----------
     total, bins, t : as in `exact_epsilon_limit`
-    delta : array_like, in [0, 1)
+    delta : array_like (...), in [0, 1)
+
+    Returns
+    -------
+    array of float (...)
 
     Examples
     --------
@@ -282,21 +286,23 @@ def _smallest_epsilon(loss: Array, mass: Array, delta: float, epsilon: float) ->
     """Return the epsilon that the worst pair needs at delta, but at least `epsilon`.
 
     As long as some pair needs a larger epsilon, the search takes the pair with the
-    largest delta and raises epsilon by bisection until it is enough for this pair.
+    largest delta and raises epsilon until it is enough for this pair.
     """
     if delta == 0:
         return max(epsilon, float(loss.max()))
-    while ((deltas := hockey_stick_sums(loss, mass, epsilon)) > delta).any():
-        loss = loss[:, deltas > delta]
-        mass = mass[:, deltas > delta]
-        worst = np.argmax(deltas[deltas > delta])
-        low = epsilon
-        high = float(loss[:, worst].max())
-        while high - low > PRECISION * high:
-            middle = (low + high) / 2
-            if hockey_stick_sums(loss[:, worst], mass[:, worst], middle) <= delta:
-                high = middle
-            else:
-                low = middle
-        epsilon = high
+    while (excess := hockey_stick_sums(loss, mass, epsilon) - delta).max() > 0.0:
+        some = excess > 0.0
+        loss = loss[:, some]
+        mass = mass[:, some]
+        worst = int(excess[some].argmax())
+        epsilon = _pair_epsilon(loss[:, worst], mass[:, worst], delta, epsilon)
     return epsilon
+
+
+def _pair_epsilon(loss: Array, mass: Array, delta: float, least: float) -> float:
+    """Return the epsilon of one pair, from its column of `losses`."""
+
+    def excess(epsilon: float) -> float:
+        return float(hockey_stick_sums(loss, mass, epsilon)) - delta
+
+    return search.last_kept(excess, float(loss.max()), least, PRECISION)

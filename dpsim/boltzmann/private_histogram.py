@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dpsim import checks, private
 from dpsim.boltzmann import histograms, mixing, sampling, zero_sum_noise
 from dpsim.boltzmann.epsilon import epsilon_bound
-from dpsim.checks import Array, Integers
+from dpsim.checks import Integers
 from dpsim.numerics import exact_draws
 
 SMALLEST_EPSILON_OF_LAPLACE = 1e-6
@@ -28,7 +28,6 @@ def privatize(
     total: int,
     bins: int,
     steps: int | None = None,
-    weights: ArrayLike | None = None,
     invariant: Mapping[int, int] | None = None,
     mechanism: str = "laplace",
     rng: np.random.Generator | int | None = None,
@@ -50,13 +49,10 @@ def privatize(
     steps : int, optional
         The number of steps of the Metropolis chain from the secret histogram to the
         release, as in Fleischer 2024's definition of the Boltzmann machine. Only for N
-        up to 100,000 and without weights. A ValueError is raised if the steps are too
-        few to prove a delta below 1. Without steps, the Boltzmann machine samples from
-        the stationary distribution. If its tables would be too large, which may happen
-        for a large total, a ValueError is raised.
-    weights : array_like (bins,), optional
-        The public weights of the Boltzmann machine, as in `objective`, positive in at
-        least one bin that is not invariant; ones by default.
+        up to 100,000. A ValueError is raised if the steps are too few to prove a delta
+        below 1. Without steps, the Boltzmann machine samples from the stationary
+        distribution. If its tables would be too large, which may happen for a large
+        total, a ValueError is raised.
     invariant : mapping of int to int, optional
         The bins whose counts are public and do not change, numbered from 0, and their
         counts. The release and its epsilon then concern only the other bins, which
@@ -64,7 +60,7 @@ def privatize(
     mechanism : {"laplace", "boltzmann"}
         Zero-sum noise (`add_zero_sum_laplace`, Ghosh, Roughgarden and Sundararajan
         2009) followed by the projection onto the nearest histogram, or the Boltzmann
-        machine, to which alone `steps` and `weights` apply. The noise of "laplace"
+        machine with equal weights, to which alone `steps` apply. The noise of "laplace"
         does not grow with N. (For two or three people the Boltzmann machine can be
         better.)
     rng : Generator, int or None
@@ -99,17 +95,14 @@ def privatize(
     epsilon = checks.scalar("epsilon", epsilon, 0.0, 1000.0, open_low=True)
     total, bins = histograms.size(total, bins)
     checks.choice("mechanism", mechanism, ("laplace", "boltzmann"))
-    for name, value in (("steps", steps), ("weights", weights)):
-        if mechanism == "laplace" and value is not None:
-            raise ValueError(f"{name} must be None for the mechanism 'laplace'")
-    if steps is not None and weights is not None:
-        raise ValueError("weights must be None where steps are given")
+    if mechanism == "laplace" and steps is not None:
+        raise ValueError("steps must be None for the mechanism 'laplace'")
     fixed, counted, free = _parts(invariant, total, bins)
     people = total - int(counted.sum())
     if mechanism == "laplace":
         chosen = _zero_sum_laplace(epsilon, people)
     elif steps is None:
-        chosen = _limit(epsilon, people, _free_weights(weights, bins, free))
+        chosen = _limit(epsilon, people, free.size)
     else:
         chosen = _chain(epsilon, people, free.size, steps)
 
@@ -134,7 +127,7 @@ def privatize(
         f"Neighbours are histograms of {total} people in {bins} bins between which one "
         f"person changed bin: epsilon {chosen.epsilon!r}{known}, delta "
         f"{chosen.delta!r}{known if chosen.delta else ''}, by {chosen.statement}. "
-        "The total, the bins, their labels and the weights are public."
+        "The total, the bins and their labels are public."
     )
     if fixed.size:
         statement += (
@@ -164,16 +157,6 @@ def _parts(
     return fixed, counted, free
 
 
-def _free_weights(weights: ArrayLike | None, bins: int, free: Integers) -> Array:
-    """Return the weights of the free bins."""
-    w = histograms.bin_weights(weights, bins)
-    if not w[free].any():
-        raise ValueError(
-            f"weights must be {bins} numbers in [0, inf), one of a free bin positive"
-        )
-    return w[free]
-
-
 # The statement of the mechanisms below is their name, and they draw the free counts.
 
 
@@ -192,18 +175,19 @@ def _zero_sum_laplace(epsilon: float, total: int) -> private.Mechanism:
     return private.Mechanism(epsilon=epsilon, delta=0.0, statement=name, draw=draw)
 
 
-def _limit(epsilon: float, total: int, w: Array) -> private.Mechanism:
+def _limit(epsilon: float, total: int, bins: int) -> private.Mechanism:
     """Return one sample from the Boltzmann distribution, the limit of the chain."""
-    t = _temperature(epsilon, total, w)
-    spent = epsilon_bound(total, w.size, t, w)
+    t = _temperature(epsilon, total, bins)
+    a = 1.0 / t
+    spent = epsilon_bound(total, bins, t)
     name = f"one draw of the Boltzmann distribution at t {t!r}"
     log_left_out = LOG_LEFT_OUT - float(np.logaddexp(0.0, epsilon))
-    error = sampling.limit_error(total, w / t, log_left_out)
-    sampling.refuse_large_tables(total, w / t, error.cut)
-    delta = rounding_delta(4.0 * error.error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
+    cut, error = sampling.limit_error(total, bins, a, log_left_out)
+    sampling.refuse_large_tables(total, bins, a, cut)
+    delta = rounding_delta(4.0 * error, epsilon) + 2.0 * math.exp(LOG_LEFT_OUT)
 
     def draw(x: Integers, rng: np.random.Generator) -> Integers:
-        return sampling.draw_limit(x, w / t, error.cut, rng)
+        return sampling.draw_limit(x, a, cut, rng)
 
     return private.Mechanism(
         epsilon=spent, delta=delta, statement=name, draw=draw, parameters={"t": t}
@@ -212,7 +196,7 @@ def _limit(epsilon: float, total: int, w: Array) -> private.Mechanism:
 
 def _chain(epsilon: float, total: int, bins: int, steps: int) -> private.Mechanism:
     """Return the state of the Metropolis chain, started at the secret histogram."""
-    t = _temperature(epsilon, total, np.ones(bins))
+    t = _temperature(epsilon, total, bins)
     steps = checks.integer("steps", steps, 0)
     spent = epsilon_bound(total, bins, t)
     name = f"the Metropolis chain at t {t!r} after {steps} steps"
@@ -253,12 +237,12 @@ def rounding_delta(error: float, epsilon: float) -> float:
     return math.expm1(error + 8.0 * epsilon * exact_draws.UNIT) * (1.0 + 1e-9)
 
 
-def _temperature(epsilon: float, total: int, w: Array) -> float:
+def _temperature(epsilon: float, total: int, bins: int) -> float:
     """Return the smallest t whose `epsilon_bound` is at most epsilon."""
-    least = epsilon_bound(total, w.size, histograms.SCALE, w)
+    least = epsilon_bound(total, bins, histograms.SCALE)
     epsilon = checks.scalar("epsilon", epsilon, least)
-    t = epsilon_bound(total, w.size, 1.0, w) / epsilon
-    while epsilon_bound(total, w.size, t, w) > epsilon:  # because of rounding
+    t = epsilon_bound(total, bins, 1.0) / epsilon
+    while epsilon_bound(total, bins, t) > epsilon:  # because of rounding
         t = math.nextafter(t, math.inf)
-    sampling.refuse_large_tables(total, w / t)
+    sampling.refuse_large_tables(total, bins, 1.0 / t)
     return t

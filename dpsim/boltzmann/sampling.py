@@ -1,16 +1,16 @@
 """Samples from the Boltzmann distribution, directly or by Metropolis chains.
 
-The distribution and the chains are those of Fleischer 2024. `sample_exact` returns many
-samples at once, and its error is a total variation distance. `draw_limit` returns the
-single sample of a private release. Its error is relative to each probability, so it
-matters little even if epsilon is large.
+The distribution and the chains are those of Fleischer 2024, with equal weights.
+`sample_exact` returns many samples at once, and its error is a total variation
+distance. `draw_limit` returns the single sample of a private release. Its error is
+relative to each probability, so it matters little even if epsilon is large.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from dpsim import checks
 from dpsim.boltzmann.histograms import (
     SCALE,
-    bin_weights,
     histogram,
     temperature,
 )
@@ -43,7 +42,6 @@ def sample_exact(
     x: ArrayLike,
     t: float,
     *,
-    weights: ArrayLike | None = None,
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
@@ -55,13 +53,16 @@ def sample_exact(
     ----------
     x : array_like of int (n,), the true histogram
     t : float in [1e-100, 1e100], the temperature
-    weights : array_like (n,), optional, as in `objective`
     size : int or sequence of int, optional
     rng : Generator, int or None
 
+    Returns
+    -------
+    array of int (*size, n)
+
     Notes
     -----
-    The distribution is that of independent discrete Gaussians exp(-w (z - x)^2 / t) on
+    The distribution is that of independent discrete Gaussians exp(-(z - x)^2 / t) on
     0..N, given their total. Tilting all of them by exp(lambda z) does not change it. So
     all bins except the widest are sampled from the tilted distributions, and the widest
     gets the rest of the total. The result is accepted with a probability equal to the
@@ -73,7 +74,7 @@ def sample_exact(
     count as delta. First, terms below exp(-100) times a bin's largest term are left out
     of its table. This contributes at most n (N + 1) exp(-100) divided by the
     probability of the total N. Second, double precision (53-bit uniforms and rounded
-    sums) adds about 2 K 2^-53 / A for K table terms. A bin needs about 20 sqrt(t / w)
+    sums) adds about 2 K 2^-53 / A for K table terms. A bin needs about 20 sqrt(t)
     terms, and at most N + 1. If the tables need more than 20,000,000 terms, a
     ValueError is raised.
 
@@ -84,18 +85,18 @@ def sample_exact(
     array([50, 50])
     """
     centre = histogram(x)
-    a = bin_weights(weights, centre.size) / temperature(t)
+    a = 1.0 / temperature(t)
     shape = checks.size("size", size)
     generator = checks.generator(rng)
     total = int(centre.sum())
-    refuse_large_tables(total, a)
+    refuse_large_tables(total, centre.size, a)
     tilt = _tilt(centre, a, total)
     mode, low, high = _windows(centre, a, tilt, total)
     last = int(np.argmax(high - low))
     tables = {}
     for i in np.delete(np.arange(centre.size), last):
         window = np.arange(low[i], high[i] + 1)
-        table = np.cumsum(_terms(window, mode[i], centre[i], a[i], tilt))
+        table = np.cumsum(_terms(window, mode[i], centre[i], a, tilt))
         tables[i] = table / table[-1]
     out = np.empty((math.prod(shape), centre.size), np.int64)
     done = 0
@@ -108,7 +109,7 @@ def sample_exact(
             uniform = generator.random(batch)
             drawn[:, i] = low[i] + np.searchsorted(table, uniform, side="right")
         left = total - drawn.sum(axis=1)
-        weight = _terms(np.maximum(left, 0), mode[last], centre[last], a[last], tilt)
+        weight = _terms(np.maximum(left, 0), mode[last], centre[last], a, tilt)
         accepted = (left >= 0) & (generator.random(batch) < weight)
         kept = drawn[accepted][:missing]
         kept[:, last] = total - kept.sum(axis=1)
@@ -117,82 +118,87 @@ def sample_exact(
     return out.reshape(*shape, centre.size)
 
 
-class LimitError(NamedTuple):
-    """The errors of `draw_limit`, for every histogram with a given total.
+def limit_error(
+    total: int, bins: int, a: float, log_left_out: float
+) -> tuple[float, float]:
+    """Return the cut that leaves out at most exp(log_left_out), and the error.
 
-    Attributes
-    ----------
+    Both hold for every histogram with this total.
+
+    Returns
+    -------
     cut : float
-        Terms below exp(-cut) times a bin's largest term are left out.
-    left_out : float
-        A bound on the total probability of the terms that are left out.
+        Terms below exp(-cut) times a bin's largest term are left out. Their total
+        probability is at most exp(log_left_out).
     error : float
         A bound on the error of each remaining log-probability, apart from one constant
         that all of them share.
-    """
-
-    cut: float
-    left_out: float
-    error: float
-
-
-def limit_error(total: int, a: Array, log_left_out: float) -> LimitError:
-    """Return the cut that leaves out at most exp(log_left_out), and its errors.
 
     Notes
     -----
-    What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a_i (z - x_i)^2 + l
+    What is left out. Let W_i(l) be the sum over z in 0..N of exp(-a (z - x_i)^2 + l
     (z - x_i)). Given the tilt l, the probability that the total is N is Z / prod
-    W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0, no W_i exceeds G_i
-    = min(N + 1, 1 + sqrt(pi / a_i)), and a tilt is not used if its product exceeds prod
-    G_i. A bin's terms outside its window add up to at most (N + 1) exp(-cut)
-    W_i. So at most n (N + 1) exp(-cut) prod G_i is left out. A factor of 2 covers the
-    rounding of these sums and of the windows.
+    W_i(l), where Z >= 1 because z = x is one of its terms. At l = 0, no W_i exceeds
+    G = min(N + 1, 1 + sqrt(pi / a)), and a tilt is not used if its product exceeds
+    G^n. A bin's terms outside its window add up to at most (N + 1) exp(-cut) W_i. So
+    at most n (N + 1) exp(-cut) G^n is left out. A factor of 2 covers the rounding of
+    these sums and of the windows.
 
     The error of a term's exponent. The exponent is the product of z - mode and the
     difference between the tilt and a (z + mode - 2 x). The first factor is at most the
     width of the window, and both terms of the second are at most
-    l = 2 N max(a) + log(n) + 5 in modulus. So the exponent has an error of at most
+    l = 2 N a + log(n) + 5 in modulus. So the exponent has an error of at most
     u (4 l width + cut), u = 2^-53. To this, `relative_error` adds the error of sampling
     each bin except the last. The last bin's term is compared with a number, which adds
     (3 + cut) u.
     """
-    bins = a.size
-    with np.errstate(divide="ignore"):
-        largest = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
-        products = float(np.log(largest).sum())
-        cut = math.log(2.0 * bins * (total + 1.0)) + products - log_left_out
-        width = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0)
-    exponents = 4.0 * float(width.sum()) * _largest_tilt(total, a)
+    cut = math.log(2.0 * bins * (total + 1.0)) - log_left_out
+    cut += bins * _log_terms(total, a)
+    width = _width(total, a, cut)
+    exponents = 4.0 * bins * width * _largest_tilt(total, bins, a)
     exponents += (bins + 1.0) * (cut + 3.0)
-    draws = sum(exact_draws.relative_error(int(each), cut) for each in width)
-    return LimitError(cut, math.exp(log_left_out), exact_draws.UNIT * exponents + draws)
+    draws = bins * exact_draws.relative_error(int(width), cut)
+    return cut, exact_draws.UNIT * exponents + draws
 
 
-def _largest_tilt(total: int, a: Array) -> float:
+def _log_terms(total: int, a: float) -> float:
+    """Return a bound on the logarithm of a bin's sum of terms."""
+    return math.log(min(total + 1.0, 1.0 + math.sqrt(math.pi / a)))
+
+
+def _width(total: int, a: float, cut: float) -> float:
+    """Return a bound on the number of terms of a bin's window.
+
+    If the parabola has its top at c, the window ends on either side at the last z with
+    a (z - c)^2 <= cut + a / 4, because the mode is within 1/2 of c. So there are at
+    most 2 sqrt(cut / a) + 2 terms. If c lies outside 0..N, the terms fall even faster.
+    Both ends are rounded outwards, by one more term each.
+    """
+    return min(total + 1.0, 2.0 * math.sqrt(cut / a) + 4.0)
+
+
+def _largest_tilt(total: int, bins: int, a: float) -> float:
     """Return a bound beyond which no tilt is used."""
-    return 2.0 * total * float(a.max()) + math.log(a.size) + 5.0
+    return 2.0 * total * a + math.log(bins) + 5.0
 
 
-def draw_limit(x: Integers, a: Array, cut: float, rng: np.random.Generator) -> Integers:
+def draw_limit(x: Integers, a: float, cut: float, rng: np.random.Generator) -> Integers:
     """Return one sample (n,) from pi(z | x), which has the weights exp(-a (z - x)^2).
 
-    Here a = w / t, and `limit_error` bounds the errors. The algorithm is that of
+    Here a = 1 / t, and `limit_error` bounds the errors. The algorithm is that of
     `sample_exact`, but each bin's term is chosen by a binary tree, so every term above
     exp(-cut) can occur, however improbable it is.
     """
     total = int(x.sum())
-    largest = _largest_tilt(total, a)
-    with np.errstate(divide="ignore"):
-        terms = np.minimum(total + 1.0, 1.0 + np.sqrt(np.pi / a))
-    most = float(np.log(terms).sum())
+    largest = _largest_tilt(total, x.size, a)
+    most = x.size * _log_terms(total, a)
     best = float(np.clip(_tilt(x, a, total), -largest, largest))
     for tilt in (best, 0.0):
         mode, low, high = _windows(x, a, tilt, total, cut)
         logs = []
         for i in range(x.size):
             window = np.arange(low[i], high[i] + 1)
-            logs.append(_exponents(window, mode[i], x[i], a[i], tilt))
+            logs.append(_exponents(window, mode[i], x[i], a, tilt))
         trees = [exact_draws.weight_tree(each) for each in logs]
         at_modes = float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
         if sum(float(tree[1]) for tree in trees) + at_modes <= most:
@@ -225,19 +231,12 @@ def _draw_bins(rng, trees, ends, low, high, last, log_last, total, drawn):  # ty
             return
 
 
-def refuse_large_tables(total: int, a: Array, cut: float = CUT) -> None:
+def refuse_large_tables(total: int, bins: int, a: float, cut: float = CUT) -> None:
     """Raise ValueError if the tables could need more than 20,000,000 terms.
 
     The bound holds for every histogram of this total.
-
-    A window ends on either side at the last term that is at least exp(-cut) times the
-    largest one. If the parabola has its top at c, these are the terms at the z with a
-    (z - c)^2 <= cut + a / 4, because the mode is within 1/2 of c. So there are at most
-    2 sqrt(cut / a) + 2 terms. If c lies outside 0..N, the terms fall even faster. Both
-    ends are rounded outwards, by one more term each.
     """
-    with np.errstate(divide="ignore"):
-        terms = np.minimum(total + 1.0, 2.0 * np.sqrt(cut / a) + 4.0).sum()
+    terms = bins * _width(total, a, cut)
     if terms > LARGEST_TERMS:
         raise ValueError(
             f"total, bins and t must need at most {LARGEST_TERMS} table terms, "
@@ -245,37 +244,36 @@ def refuse_large_tables(total: int, a: Array, cut: float = CUT) -> None:
         )
 
 
-def _terms(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
+def _terms(z: Any, mode: Any, x: Any, a: float, tilt: float) -> Array:
     """Return exp(-a (z - x)^2 + tilt z) relative to its value at the mode."""
     return np.exp(_exponents(z, mode, x, a, tilt))
 
 
-def _exponents(z: Any, mode: Any, x: Any, a: Any, tilt: float) -> Array:
+def _exponents(z: Any, mode: Any, x: Any, a: float, tilt: float) -> Array:
     """Return -a (z - x)^2 + tilt z minus its value at the mode."""
     return np.asarray((z - mode) * (tilt - a * (z + mode - 2.0 * x)))
 
 
 def _windows(
-    x: Integers, a: Array, tilt: float, total: int, cut: float = CUT
+    x: Integers, a: float, tilt: float, total: int, cut: float = CUT
 ) -> tuple[Integers, Integers, Integers]:
     """Return each bin's mode in 0..N and the first and the last z of its window.
 
     The window holds the terms above exp(-cut) times the largest one.
     """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        top = np.nan_to_num(x + tilt / (2 * a), nan=0.0, posinf=total, neginf=0.0)
-        mode = np.rint(np.clip(top, 0, total)).astype(np.int64)
-        # at a distance v above the mode the exponent is -(a v^2 + slope v)
-        slope = 2 * a * (mode - x) - tilt
-        ends = []
-        for side in (-slope, slope):
-            reach = 2 * cut / (side + np.sqrt(side**2 + 4 * a * cut))
-            reach = np.nan_to_num(reach, nan=total, posinf=total)
-            ends.append(np.ceil(np.clip(reach, 0, total)).astype(np.int64))
-    return mode, np.maximum(mode - ends[0], 0), np.minimum(mode + ends[1], total)
+    mode = np.rint(np.clip(x + tilt / (2 * a), 0, total)).astype(np.int64)
+    # at a distance v above the mode the exponent is -(a v^2 + slope v)
+    slope = 2 * a * (mode - x) - tilt
+    with np.errstate(divide="ignore"):
+        reach = [
+            2 * cut / (side + np.hypot(side, 2 * math.sqrt(a * cut)))
+            for side in (-slope, slope)
+        ]
+    below, above = np.ceil(np.clip(reach, 0, total)).astype(np.int64)
+    return mode, np.maximum(mode - below, 0), np.minimum(mode + above, total)
 
 
-def _tilt(x: Integers, a: Array, total: int) -> float:
+def _tilt(x: Integers, a: float, total: int) -> float:
     """Return a tilt with an expected total near N, by Newton steps in a bracket."""
     low = -math.inf
     high = math.inf
@@ -286,7 +284,7 @@ def _tilt(x: Integers, a: Array, total: int) -> float:
         points = int(((last - first) // stride).max()) + 1
         grid = first[:, None] + stride[:, None] * np.arange(points)
         z = np.minimum(grid, last[:, None])
-        p = _terms(z, mode[:, None], x[:, None], a[:, None], tilt) * (grid == z)
+        p = _terms(z, mode[:, None], x[:, None], a, tilt) * (grid == z)
         p /= p.sum(axis=1, keepdims=True)
         beside = z - mode[:, None]
         mean = (p * beside).sum(axis=1)
@@ -314,7 +312,6 @@ def metropolis(
     steps: int,
     *,
     chains: int = 1,
-    weights: ArrayLike | None = None,
     candidate: str = "bins",
     rule: str = "metropolis",
     running_mean: bool = False,
@@ -330,7 +327,6 @@ def metropolis(
     t : array_like (...), temperatures in [1e-100, 1e100]
     steps : int, at least 0
     chains : int, number of independent chains at each temperature, at least 1
-    weights : array_like (n,), optional, as in `objective`
     candidate : {"bins", "individual"}
         The proposed move. With "bins", it moves one person between an ordered pair of
         distinct bins, which is chosen uniformly; if the first bin is empty, nobody
@@ -367,7 +363,6 @@ def metropolis(
         checks.generator(rng),
         start,
         warm.ravel(),
-        bin_weights(weights, start.size),
         candidate == "individual",
         rule == "logistic",
         steps,
@@ -394,7 +389,7 @@ def step_error(bins: int, epsilon: float) -> float:
 
 
 @njit(nogil=True)
-def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means):  # type: ignore
+def _metropolis(rng, start, warm, individual, logistic, steps, states, means):  # type: ignore
     """Run every chain, and fill the states and the running means.
 
     The objective is updated by the change of each accepted candidate, which is cheaper
@@ -427,8 +422,7 @@ def _metropolis(rng, start, warm, w, individual, logistic, steps, states, means)
                     j += 1
                 if z[i] == 0:
                     continue
-                change = w[i] * (2 * (z[i] - start[i]) - 1)
-                change -= w[j] * (2 * (z[j] - start[j]) + 1)
+                change = 2 * (z[i] - start[i] - z[j] + start[j] - 1)
                 if logistic:
                     fall = math.exp(min(-change / warm[a], 700.0))
                     taken = rng.random() < 1 / (1 + fall)

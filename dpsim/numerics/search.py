@@ -2,10 +2,8 @@
 
 For a single integer, the standard library's `bisect` is enough. Some modules need a
 search of their own: `hockey_stick` solves an array of equations to the last bit,
-`boltzmann.epsilon` bisects to a relative precision and continues only with the pairs
-that have not reached it, `mdp.concentration` only guesses a radius that it proves
-afterwards, and `boltzmann.sampling` needs no accuracy because its draws are exact for
-any tilt.
+`mdp.concentration` only guesses a radius that it proves afterwards, and
+`boltzmann.sampling` needs no accuracy because its draws are exact for any tilt.
 """
 
 from __future__ import annotations

@@ -240,7 +240,6 @@ OPTIONAL: dict[
 # test of their own
 NO_NUMERIC = {
     "boltzmann.private_histogram.privatize": {
-        "weights",
         "steps",
         "invariant",
     },  # tests/boltzmann
