@@ -12,7 +12,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from dpsim.figures.explore import Moving, embedded, encode, note, radio, slider
+from dpsim.figures.explore import Moving, embedded, encode, note, radio
 from dpsim.figures.house_style import (
     DASHES,
     OTHER,
@@ -37,7 +37,7 @@ MISSING = "This picture is missing from our copy of the slides, and is plotted f
 
 
 def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float) -> Moving:
-    """Return a chart of two walks from neighbouring histograms, with a slider for k.
+    """Return a chart of two walks from neighbouring histograms, a row for each k.
 
     Parameters
     ----------
@@ -55,45 +55,39 @@ def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float) -> Moving:
         "transform": [{"fold": list(laws), "as": ["law", "probability"]}],
         "mark": "bar",
         "encoding": {
-            "x": {
-                "field": "z",
-                "sort": None,
-                "title": "published histogram",
-                "axis": {"labelAngle": 0},
-            },
+            "x": encode(
+                "z",
+                "nominal",
+                sort=None,
+                title="published histogram",
+                axis={"labelAngle": 0},
+            ),
             "y": encode("probability", scale={"domain": [0, 1]}),
             "xOffset": law,
-            "color": {
-                **law,
-                "scale": colours,
-                "legend": {"title": None, "orient": "right"},
-            },
+            "color": {**law, "scale": colours, "legend": {"title": None}},
         },
     }
     told = (
-        "'after ' + datum.k + ' steps at t = ' + datum.t + ': ' + "
-        "(datum.odds > 0 ? 'a release changes the odds by a factor of at most ' + "
+        "datum.k + (datum.k == 1 ? ' step: ' : ' steps: ') + (datum.odds > 0 ? "
+        "'a release changes the odds by a factor of at most ' + "
         "format(datum.odds, '.3~r') : 'some releases prove that the truth is x, or y')"
     )
-    last = int(table["k"].max())
     spec = {
-        "params": [
-            slider("k", "steps k ", last, 0, last, 1),
-            radio("t", "temperature t ", t, table["t"].unique().tolist()),
-        ],
+        "params": [radio("t", "temperature t ", t, table["t"].unique().tolist())],
         **embedded(table),
-        "transform": [{"filter": "datum.k == k && datum.t == t"}],
-        "layer": [
-            bars,
-            note(told, ["k", "t"], ["odds"], x=0, y=-11),
-        ],
-        "width": 520,
-        "height": 170,
+        "transform": [{"filter": "datum.t == t"}],
+        "facet": {"row": encode("k", "ordinal", header=None)},
+        "spec": {
+            "layer": [bars, note(told, ["k", "t"], ["odds"], x=0, y=-11)],
+            "width": 520,
+            "height": 95,
+        },
+        "spacing": 32,
     }
     alt = (
         "Bars show the probabilities of the six histograms for walks from two "
-        "neighbouring histograms. After many steps the bars of both walks are close to "
-        "each other if the temperature is high."
+        "neighbouring histograms, after 1, 5 and 30 steps. After many steps the bars of "
+        "both walks are close to each other if the temperature is high."
     )
     return Moving(spec, alt)
 
