@@ -21,7 +21,6 @@ from dpsim.figures.house_style import (
     OTHER,
     OURS,
     PAPER,
-    SMALL,
     TRUE,
     mark_published,
     plain_ticks,
@@ -164,17 +163,15 @@ def _ratios(
 
 def draw_drives(
     axes: Sequence[Any],
-    below: Any,
     roads: RoadChain,
     drives: Mapping[str, Sequence[int]],
     fixed: Sequence[bool],
 ) -> None:
-    """Plot drives on maps that name their segments, and write them in a table.
+    """Plot drives on maps that name their segments, and count the wrong ones.
 
     Parameters
     ----------
     axes : sequence of Axes, one map for each drive
-    below : Axes, for the table, where a box marks each difference from the true drive
     roads : RoadChain
     drives : mapping
         The segments of each drive by its name, beginning with the public start. The
@@ -182,64 +179,25 @@ def draw_drives(
     fixed : sequence of bool, for each step, whether no other segment fits there
     """
     true, *_ = drives.values()
-    ends = segment_ends(roads)
+    stuck = segment_ends(roads)[np.array(true)[np.array(fixed)]]
     for ax, (name, drive) in zip(axes, drives.items()):
         draw_network(ax, roads)
         scale_bar(ax, 1000)
-        ax.set_title(name, pad=2)
         if ax is axes[0]:
-            stuck = [ends[segment] for segment, none in zip(true, fixed) if none]
-            pink = LineCollection(
-                stuck, colors=FIXED, linewidths=5, zorder=3, capstyle="butt"
-            )
-            ax.add_collection(pink)
+            ax.set_title(name, pad=2)
+            ax.add_collection(LineCollection(stuck, colors=FIXED, lw=5, zorder=3))
             draw_walk(ax, roads, drive, colour=TRUE)
             continue
+        wrong = np.count_nonzero(np.array(drive) != true)
+        ax.set_title(f"{name}, {wrong} wrong", pad=2)
         line = walk_stops(roads, drive)
         ax.plot(*walk_stops(roads, true).T, color=TRUE, lw=0.8, zorder=3)
         ax.plot(*line.T, color=PAPER, lw=2.6, zorder=4)
         mark_ends(ax, line, PAPER, 4.5)
-    _tabulate(below, drives, fixed)
-    below.figure.draw_without_rendering()
+    axes[0].figure.draw_without_rendering()
     for ax, drive in zip(axes, drives.values()):
         colour = TRUE if ax is axes[0] else PAPER
         name_segments(ax, roads, drive, colour=colour)
-
-
-def _tabulate(
-    ax: Any, drives: Mapping[str, Sequence[int]], fixed: Sequence[bool]
-) -> None:
-    """Write the drives as the rows of a table whose columns are the steps."""
-    true, *_ = drives.values()
-    ax.set(xlim=(-3.2, len(true) - 0.5), ylim=(-len(drives) - 0.2, 1.4))
-    ax.set_axis_off()
-    ax.axhline(-0.4, color="0.6", lw=0.6)
-    ax.text(0, 1, "public", color="0.35", fontsize=SMALL, ha="center", va="center")
-    ax.text(-0.8, 0.1, "step", color="0.35", ha="right", va="center")
-    for step in range(len(true)):
-        ax.text(step, 0.1, f"{step}", color="0.35", ha="center", va="center")
-    pink = {"facecolor": FIXED, "edgecolor": "none", "boxstyle": "square,pad=0.15"}
-    blue = {"facecolor": "none", "edgecolor": PAPER, "boxstyle": "round,pad=0.15"}
-    for row, (name, drive) in enumerate(drives.items(), start=1):
-        of_row = TRUE if row == 1 else PAPER
-        ax.text(-0.8, -row, name, color=of_row, ha="right", va="center")
-        for step, segment in enumerate(drive):
-            box = None
-            colour = TRUE if row == 1 else "0.35"
-            if row == 1 and fixed[step]:
-                box = pink
-            elif segment != true[step]:
-                box = blue
-                colour = PAPER
-            ax.text(
-                step,
-                -row,
-                f"{segment}",
-                color=colour,
-                bbox=box,
-                ha="center",
-                va="center",
-            )
 
 
 def draw_two_drives(

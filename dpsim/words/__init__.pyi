@@ -13,8 +13,6 @@ from .automaton import (
 from .permute_and_flip import (
     pmf as pmf,
     expected_error as expected_error,
-    expected_error_bounds as expected_error_bounds,
-    expected_error_floor as expected_error_floor,
     draw_distances as draw_distances,
 )
 from .least_error import (

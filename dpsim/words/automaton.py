@@ -173,13 +173,9 @@ class HammingAutomaton:
         left = distances.copy()
         for position, letter in enumerate(self.codes):
             uniform = rng.random(len(distances))
-            suffixes = self._suffixes[position + 1]
             for last in np.unique(state):
                 here = np.flatnonzero(state == last)
-                options = successors(chain, last)
-                to_come = left[here, None] - (chain.letters[options] != letter)
-                found = suffixes[options, np.maximum(to_come, 0)]
-                logs = np.where(to_come >= 0, found, -np.inf)
+                options, logs = self._options(position, last, left[here, None])
                 weight = np.exp(logs - logs.max(axis=1, keepdims=True)).cumsum(axis=1)
                 passed = uniform[here, None] * weight[:, -1:] >= weight
                 path[here, position] = options[passed.sum(axis=1)]
@@ -202,14 +198,23 @@ class HammingAutomaton:
         state = chain.start
         left = distance
         for position, letter in enumerate(self.codes):
-            options = successors(chain, state)
-            to_come = left - (chain.letters[options] != letter)
-            suffixes = self._suffixes[position + 1][options, np.maximum(to_come, 0)]
-            logs = np.where(to_come >= 0, suffixes, -np.inf)
+            options, logs = self._options(position, state, np.array(left))
             state = int(options[exact_draws.draw_index(rng, logs)])
             word.append(int(chain.letters[state]))
             left -= int(word[-1] != letter)
         return self.space.decode(np.array(word, dtype=np.int64))
+
+    def _options(self, position: int, state: int, left: Codes) -> tuple[Codes, Array]:
+        """Return the states that may follow, and the log-counts (..., states) of words.
+
+        The words go on with each of them and have `left` (..., 1) further mismatches.
+        """
+        chain = self.space.chain
+        assert chain is not None
+        options = successors(chain, state)
+        to_come = left - (chain.letters[options] != self.codes[position])
+        suffixes = self._suffixes[position + 1][options, np.maximum(to_come, 0)]
+        return options, np.where(to_come >= 0, suffixes, -np.inf)
 
     @cached_property
     def _suffixes(self) -> list[Array]:

@@ -141,65 +141,6 @@ def expected_error(
     return checks.plain(_mean(pmf(counts, epsilon, b, mechanism=mechanism)))
 
 
-def expected_error_bounds(
-    counts: ArrayLike, epsilon: ArrayLike, b: int = 1
-) -> tuple[Array, Array]:
-    """Return lower and upper bounds (...) on the expected error of permute-and-flip.
-
-    The bounds are those of Benvenuti, Rao, Hale 2026, Theorem 2, in letters. The upper
-    bound is the expected error of the exponential mechanism. On all words of an
-    alphabet it is n C / (1 + C) with C = (m - 1) exp(-epsilon / (2 b)). The lower bound
-    is upper - n (Phi(0) - Phi(n)) / (4 E_Exp[Phi]), where E_Exp[Phi] = 1 / Z, and may
-    be negative. The proof uses no property of the counts, so both bounds also hold on a
-    chain.
-
-    Parameters
-    ----------
-    counts, epsilon, b : as in `pmf`
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> lower, upper = words.expected_error_bounds([1, 2, 1], 2.0)
-    >>> float(lower.round(3)), float(upper.round(3))
-    (0.304, 0.538)
-    """
-    log_counts, epsilon, b = _arguments(counts, epsilon, b)
-    log_q = _log_q(log_counts, epsilon, b)
-    upper = _mean(Mechanism("exponential", epsilon, b).pmf(log_counts))
-    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
-    scaled = np.exp(log_integrals(log_counts, log_q) + log_normaliser)
-    n = log_counts.shape[-1] - 1
-    lower = upper - n * (scaled[..., 0] - scaled[..., -1]) / 4.0
-    return checks.plain(lower), checks.plain(upper)
-
-
-def expected_error_floor(counts: ArrayLike, epsilon: ArrayLike, b: int = 1) -> Array:
-    """Return another lower bound (...) on the expected error of permute-and-flip.
-
-    It is at least half of the exponential mechanism's expected error. Because
-    1 - u q >= (1 - u)^q, a word at distance l has
-    f(l) >= q_l * integral (1 - u)^(Z - q_l) du = q_l / (1 + Z - q_l), and its
-    probability under the exponential mechanism is q_l / Z.
-
-    Parameters
-    ----------
-    counts, epsilon, b : as in `expected_error_bounds`
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> float(words.expected_error_floor([1, 2, 1], 2.0).round(4))
-    0.3929
-    """
-    log_counts, epsilon, b = _arguments(counts, epsilon, b)
-    log_q = _log_q(log_counts, epsilon, b)
-    log_normaliser = logsumexp(log_counts + log_q, axis=-1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        log_scale = np.logaddexp(log_normaliser, np.log(-np.expm1(log_q)))
-    return checks.plain(_mean(np.exp(log_counts + log_q - log_scale)))
-
-
 def draw_distances(
     counts: ArrayLike,
     epsilon: float,

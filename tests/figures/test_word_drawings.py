@@ -44,12 +44,13 @@ def test_expected_and_published_errors_are_drawn(axes):
 
 
 def test_drives_are_drawn_with_what_no_other_segment_can_replace():
-    figure, axes = plt.subplots(1, 3)
+    figure, axes = plt.subplots(1, 2)
     roads = datasets.load_gainesville()
     true = [3, 4, 5, 6]
     private = [3, 4, 24, 4]
     fixed = [False, True, False, True]
-    draw_drives(axes[:2], axes[2], roads, {"true": true, "private": private}, fixed)
+    draw_drives(axes, roads, {"true": true, "private": private}, fixed)
+    assert [ax.get_title() for ax in axes] == ["true", "private, 2 wrong"]
     # on the maps: the pink segments, the true drive under the private one, passes
     # counted
     pink = [lines for lines in axes[0].collections if lines.get_zorder() == 3]
@@ -61,17 +62,5 @@ def test_drives_are_drawn_with_what_no_other_segment_can_replace():
         assert any(len(path) == len(line) and (path == line).all() for line in drawn)
     named = {text.get_text() for text in axes[1].texts} - {""}
     assert named == {"3", "4", "24", "1 km"}
-    # in the table: each segment, a box where the drive differs, pink where nothing else
-    # fits
-    cells = {text.get_position(): text for text in axes[2].texts}
-    for row, drive in enumerate((true, private), start=1):
-        for step, segment in enumerate(drive):
-            text = cells[step, -row]
-            box = text.get_bbox_patch()
-            assert text.get_text() == f"{segment}"
-            assert (box is not None) == (
-                fixed[step] if row == 1 else segment != true[step]
-            )
-            if row == 1 and box:
-                assert to_hex(box.get_facecolor()).upper() == FIXED
+    assert to_hex(pink[0].get_color()[0]).upper() == FIXED
     plt.close(figure)

@@ -1146,8 +1146,6 @@ add(
     epsilon=real(0.0, 20.0),
 )
 add("words.permute_and_flip.expected_error", between(0, 6), with_counts(law()))
-add("words.permute_and_flip.expected_error_bounds", ordered(between(-100, 6)), pmf)
-add("words.permute_and_flip.expected_error_floor", between(0, 6), pmf)
 add(
     "words.permute_and_flip.draw_distances",
     between(0, 6),

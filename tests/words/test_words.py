@@ -300,7 +300,7 @@ def test_distances_of_many_words_follow_the_law(counts, epsilon, mechanism):
 # Errors and bounds
 
 
-def test_bounds_of_the_expected_error_hold_on_a_hundred_cases():
+def test_permute_and_flip_saves_at_most_half_of_the_expected_errors():
     rng = np.random.default_rng(11)
     for _ in range(100):
         n = int(rng.integers(1, 12))
@@ -314,28 +314,8 @@ def test_bounds_of_the_expected_error_hold_on_a_hundred_cases():
             expected_error(counts, epsilon, b, mechanism=mechanism)
             for mechanism in MECHANISMS[:2]
         )
-        lower, upper = words.expected_error_bounds(counts, epsilon, b)
-        slack = 1e-12 * (1.0 + upper)
-        assert lower - slack <= error <= upper + slack
-        assert upper == pytest.approx(exponential)
-        assert (
-            exponential / 2 - slack
-            <= words.expected_error_floor(counts, epsilon, b)
-            <= error + slack
-        )
-
-
-def test_theorem_2_in_the_closed_form_of_the_paper():
-    n, m, epsilon, b = 5, 2, 4.0, 2
-    counts = alphabet_counts(n, m)
-    lower, upper = words.expected_error_bounds(counts, epsilon, b)
-    c = (m - 1) * math.exp(-epsilon / (2 * b))
-    assert upper == pytest.approx(n * c / (1 + c), rel=1e-13)
-    phi = subset_pmf(counts.tolist(), epsilon, b) / (
-        counts.astype(float) * np.exp(-epsilon * np.arange(n + 1) / (2 * b))
-    )
-    mean = words.pmf(counts, epsilon, b, mechanism="exponential") @ phi
-    assert lower == pytest.approx(upper - n * (phi[0] - phi[n]) / (4 * mean), rel=1e-11)
+        assert exponential / 2 <= error * (1 + 1e-12)
+        assert error <= exponential * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 3, 14])
@@ -346,8 +326,6 @@ def test_two_words_attain_the_largest_reduction(n):
             expected_error(counts, epsilon, mechanism=mechanism)
             for mechanism in MECHANISMS[:2]
         )
-        floor = words.expected_error_floor(counts, epsilon)
-        assert floor == pytest.approx(flip, rel=1e-12)
         share = (1 - np.exp(-epsilon * n / 2)) / 2
         assert 1 - flip / exponential == pytest.approx(share, rel=1e-12)
 
