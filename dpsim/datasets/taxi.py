@@ -290,21 +290,22 @@ def _next_pair(
     """Return the two groups to merge next."""
     departures = counts.sum(axis=1)
     zones = np.bincount(group, minlength=len(counts))
-    movable = np.flatnonzero(touches.any(axis=1))
     positive = np.where(counts > 0, counts, np.iinfo(np.int64).max)
-    first = departures
-    if rule == "rarest trip":
-        first = positive.min(axis=1)
-    elif rule == "one by one":
-        movable = movable[zones[movable] == zones[movable].min()]
-        first = np.minimum(positive.min(axis=1), positive.min(axis=0))
-    order = np.lexsort((movable, departures[movable], first[movable]))
-    leaving = movable[order[0]]
-    near = np.flatnonzero(touches[leaving])
-    wanted = departures
-    if rule == "busiest neighbour":
-        wanted = -departures
-    elif rule == "one by one":
-        wanted = -zones
-    order = np.lexsort((near, departures[near], wanted[near]))
-    return int(leaving), int(near[order[0]])
+    rarest = positive.min(axis=1)
+    fewest, wanted = {
+        "fewest departures": (departures, departures),
+        "busiest neighbour": (departures, -departures),
+        "rarest trip": (rarest, departures),
+        "one by one": (np.minimum(rarest, positive.min(axis=0)), -zones),
+    }[rule]
+
+    def best(key: Integers, groups: Mask) -> int:
+        """Return the group with the smallest key, then with the fewest departures."""
+        among = np.flatnonzero(groups)
+        return int(among[np.lexsort((departures[among], key[among]))[0]])
+
+    movable = touches.sum(axis=1) > 0
+    if rule == "one by one":
+        movable &= zones == zones[movable].min()
+    leaving = best(fewest, movable)
+    return leaving, best(wanted, touches[leaving])

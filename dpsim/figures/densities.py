@@ -73,7 +73,7 @@ def beta_densities(
         place = {"x": {"value": WIDTH // 2 - 74}, "y": {"datum": value}}
         rule = {"type": "rule", "strokeDash": [4, 4], "color": "gray"}
         text = {"type": "text", "text": words, "align": "right", "dy": 12}
-        once = {"data": {"values": [{}]}}
+        once: dict[str, Any] = {"data": {"values": [{}]}}
         spec["hconcat"][1]["layer"] += [
             {**once, "mark": rule, "encoding": {"y": place["y"]}},
             {**once, "mark": text | {"fontSize": 13}, "encoding": place},

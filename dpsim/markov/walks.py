@@ -54,22 +54,17 @@ def random_walk(
     rng = checks.generator(rng)
     steps = checks.integer("steps", steps, 0)
     if sparse.issparse(P):
-        P = markov_sparse.stochastic("P", P)
-        n = P.shape[0]
-        batch = ()
-        columns = P.indices.astype(np.int64)
-        ends = P.indptr.astype(np.int64)
-        rows = np.split(P.data, ends[1:-1])
-        cumulative = np.concatenate([np.cumsum(row) for row in rows])
+        rows = P = markov_sparse.stochastic("P", P)
     else:
         P = markov_sparse.square("P", checks.simplex("P", P))
-        n = P.shape[-1]
-        batch = P.shape[:-2]
-        columns = np.tile(np.arange(n), P.size // n)
-        ends = np.arange(0, P.size + 1, n)
-        cumulative = np.cumsum(P, axis=-1).reshape(-1)
+        rows = sparse.csr_array(P.reshape(-1, P.shape[-1]))
+    n = P.shape[-1]
+    ends = rows.indptr.astype(np.int64)
+    columns = rows.indices.astype(np.int64)
+    parts = np.split(rows.data, ends[1:-1])
+    cumulative = np.concatenate([np.cumsum(part) for part in parts])
     sizes = checks.size("size", size)
-    shape = batch + sizes
+    shape = P.shape[:-2] + sizes
     starts = checks.fitted("start", checks.integers("start", start, 0, n - 1), shape)
     if uniforms is None:
         uniforms = rng.random((*shape, steps))
