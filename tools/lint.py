@@ -40,7 +40,7 @@ def pages() -> Iterator[Measure]:
     text = (root / "README.md").read_text(encoding="utf-8")
     for start, (end, _) in archive.MADE.items():
         text = text.partition(start)[0] + text.partition(end)[2]
-    yield Measure("own lines of README.md", len(text.splitlines()), 135)
+    yield Measure("own lines of README.md", len(text.splitlines()), 140)
     for path in sorted((root / "tools" / "letters").iterdir()):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".md":

@@ -34,6 +34,7 @@ from .report_page import (
 from .readme_tables import (
     figure_index as figure_index,
     papers_table as papers_table,
+    values_sentence as values_sentence,
 )
 from .recording import (
     record as record,

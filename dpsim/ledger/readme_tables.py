@@ -65,6 +65,21 @@ def _values(table: pd.DataFrame) -> tuple[int, int, int]:
     return int((verdicts == "agrees").sum()), int(tested.sum()), len(verdicts)
 
 
+def values_sentence(table: pd.DataFrame) -> str:
+    """Return how many of the values that the papers report were reproduced.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `judged_claims` returns it.
+    """
+    reproduced, tested, values = _values(table)
+    return (
+        f"**Of the {values} numbers that the papers report as results, {tested} could "
+        f"be tested, and {reproduced} came out again.**\n"
+    )
+
+
 def _about_values(table: pd.DataFrame) -> str:
     """Return the sentences below README's table."""
     reproduced, tested, values = _values(table)
@@ -93,6 +108,7 @@ def _whose(name: str) -> str:
             text = " ".join(paragraph.partition(WHOSE)[2].split())
             # where more is said or a figure stands concerns only the notebook's reader
             text = re.sub(r" \(\[[^]]*\]\(#[^)]*\)\)", "", text)
+            text = re.sub(r"\[([^]]*)\]\(#[^)]*\)", r"\1", text)
             return re.sub(r" (?:The paper's )?Figures? [^.]*\.$", "", text)
     return ""
 
