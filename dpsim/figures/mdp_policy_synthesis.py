@@ -72,7 +72,8 @@ def draw_plans(table: pd.DataFrame) -> Figure:
     )
     mark_source(
         fig,
-        "Startups: a stand-in. Example 2: a random model. The values of k are our choice.",
+        "Startups: a stand-in. Example 2: a random model. "
+        "The values of k are our choice.",
     )
     return fig
 

@@ -132,7 +132,7 @@ def value_bounds(
     support: ArrayLike | None = None,
     tolerance: float = 1e-9,
 ) -> tuple[Array, Array]:
-    """Return the pessimistic and the optimistic values of a policy, (..., S) each.
+    """Return the pessimistic and the optimistic values of a policy.
 
     They are the values at the first stage of Gohari, Hale, Topcu 2020, Theorems 1 and
     2.
@@ -154,6 +154,10 @@ def value_bounds(
     tolerance : float
         Discounted values are iterated until they are proven to be within the tolerance
         of the fixed point, and then moved outward by the tolerance.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (..., S)
 
     Notes
     -----
@@ -221,7 +225,7 @@ def cost_of_privacy(
     support: ArrayLike | None = None,
     initial: int = 0,
 ) -> Array:
-    """Return the optimistic minus the pessimistic value of the initial state, (...).
+    """Return the optimistic minus the pessimistic value of the initial state.
 
     This is the cost of privacy of Gohari, Hale, Topcu 2020, Section IV. It is an upper
     bound on the difference between the policy's private and true values whenever both
@@ -231,6 +235,10 @@ def cost_of_privacy(
     ----------
     private, policy, radius, beta, support : as in `value_bounds`
     initial : int, a state, in 0..S-1
+
+    Returns
+    -------
+    float or ndarray, shape (...)
 
     Examples
     --------

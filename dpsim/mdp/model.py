@@ -175,6 +175,10 @@ def random_mdp(
     rng : Generator, int or None
     horizon, discount : as in `MDP`
 
+    Returns
+    -------
+    MDP, with transitions of shape (states, actions, states)
+
     Examples
     --------
     >>> from dpsim import mdp
@@ -220,6 +224,12 @@ def startup_mdp() -> MDP:
     more likely. "success" and "failure" are absorbing, and only "hold" is possible
     there. The terminal value is 10 for success and 2 for a startup that is still held.
 
+    Returns
+    -------
+    MDP, with transitions of shape (7, 6, 7)
+
+    Examples
+    --------
     >>> from dpsim import mdp
     >>> mdp.startup_mdp().random_vectors
     12

@@ -14,18 +14,22 @@ from dpsim.mdp.worth import chain_values, gains
 
 
 def synthesize(mdp: MDP) -> tuple[Actions, Array]:
-    """Return an optimal policy and its values (..., S) at the first stage.
+    """Return an optimal policy and its values at the first stage.
 
-    The policy is an array of integers (..., horizon, S), or (..., S) without a horizon.
-    It comes from backward induction if there is a horizon, and from policy iteration
-    otherwise (Gohari, Hale, Topcu 2020, Algorithm 1, second stage). Among equally good
-    actions, the one with the smallest index is chosen, except that policy iteration
-    keeps its current action if no other is better. Actions are compared with twice or
-    three times the precision of doubles, so that rounding errors hide no gain.
+    The policy comes from backward induction if there is a horizon, and from policy
+    iteration otherwise (Gohari, Hale, Topcu 2020, Algorithm 1, second stage). Among
+    equally good actions, the one with the smallest index is chosen, except that policy
+    iteration keeps its current action if no other is better. Actions are compared with
+    twice or three times the precision of doubles, so that rounding errors hide no gain.
 
     Parameters
     ----------
     mdp : MDP, one model or a batch
+
+    Returns
+    -------
+    policy : ndarray of int, shape (..., horizon, S) or (..., S)
+    values : ndarray, shape (..., S)
 
     Examples
     --------
@@ -53,7 +57,7 @@ def synthesize(mdp: MDP) -> tuple[Actions, Array]:
 
 
 def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
-    """Return the values (..., S) of a policy at the first stage.
+    """Return the values of a policy at the first stage.
 
     Parameters
     ----------
@@ -64,6 +68,10 @@ def evaluate(mdp: MDP, policy: ArrayLike) -> Array:
         (..., S, A). In every stage and state, only allowed actions may be played.
         Leading axes of the model and the policy broadcast, so a batch of private
         policies can be evaluated on the true model.
+
+    Returns
+    -------
+    ndarray, shape (..., S)
 
     Examples
     --------
@@ -90,6 +98,10 @@ def iterations_needed(mdp: MDP, tolerance: float) -> int:
     ----------
     mdp : MDP, without a horizon
     tolerance : float, above 0
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -163,7 +175,7 @@ def _first_best(gain: Array, bound: Array) -> Actions:
 
 
 def _taken(worth: Array, actions: Actions) -> Array:
-    """Return the entries (..., S, K) of an array (..., S, A, K) for actions (..., S)."""
+    """Return the entries (..., S, K) of an array (..., S, A, K) for the actions."""
     return np.take_along_axis(worth, actions[..., None, None], axis=-2)[..., 0, :]
 
 

@@ -198,12 +198,11 @@ def perturb(
 ) -> MDP:
     """Return the model with a Dirichlet draw in place of each transition vector p.
 
-    The draws are from Dir(k p), as in Algorithm 1 at the paper's k. The batch is
-    ``(*size, *k.shape)``, and the supports stay the same. The vectors are sampled
-    independently. So if only one vector differs between neighbours (Definition 1), the
-    release is as private as one draw, whose exact epsilon is `accounting.exact_epsilon`
-    at shift b/2. If all vectors may differ, compose one draw `mdp.random_vectors`
-    times.
+    The draws are from Dir(k p), as in Algorithm 1 at the paper's k, and the supports
+    stay the same. The vectors are sampled independently. So if only one vector differs
+    between neighbours (Definition 1), the release is as private as one draw, whose
+    exact epsilon is `accounting.exact_epsilon` at shift b/2. If all vectors may differ,
+    compose one draw `mdp.random_vectors` times.
 
     Parameters
     ----------
@@ -211,6 +210,10 @@ def perturb(
     k : float or array > 0
     rng : Generator, int or None
     size : int or sequence of int, optional
+
+    Returns
+    -------
+    MDP, whose transitions have the shape (*size, *k.shape, S, A, S)
 
     Examples
     --------
@@ -237,8 +240,7 @@ def perturb_with_noise(
 ) -> MDP:
     """Return the model with noisy transition vectors that have been projected.
 
-    The projection is the Euclidean one onto the simplex of the support. The result is a
-    batch of shape `size`.
+    The projection is the Euclidean one onto the simplex of the support.
 
     Parameters
     ----------
@@ -247,6 +249,10 @@ def perturb_with_noise(
         deviation of Gaussian noise
     noise : {"laplace", "gaussian"}
     support : as in `privatize`; every entry on it gets noise
+
+    Returns
+    -------
+    MDP, whose transitions have the shape (*size, S, A, S)
 
     Notes
     -----

@@ -81,16 +81,16 @@ def _add(values: Array, change: Array) -> None:
 def gains(
     transitions: Array, rewards: Array, discount: float, values: Array, base: Array
 ) -> tuple[Array, Array]:
-    """Return the gains of all actions (..., S, A, K), and bounds on the rounding errors.
+    """Return the gains of all actions (..., S, A, K), and bounds on rounding errors.
 
     A gain is the reward plus the discounted expectation of the values (..., S, K) of
     the next states, less the base (..., S, K) of the state. The bound is that of
     K-fold summation (Ogita, Rump, Oishi 2005, Proposition 4.10).
     """
     parts = values.shape[-1]
-    found, size = _gains(transitions, rewards, discount, values, base)
+    gain, size = _gains(transitions, rewards, discount, values, base)
     terms = 4 * parts * (values.shape[-2] + 1)
-    return found, 4 * (2 * terms * UNIT) ** parts * size
+    return gain, 4 * (2 * terms * UNIT) ** parts * size
 
 
 @njit(nogil=True)
