@@ -173,12 +173,12 @@ def _fill(rng, parameters, offset, scale, in_logs, logs, out):  # type: ignore[n
 
 
 @njit(nogil=True)
-def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, counts):  # type: ignore[no-untyped-def]
+def count_below(rng, parameters, offset, scale, in_logs, gamma, ends, counts):  # type: ignore[no-untyped-def]
     """Fill `counts` with the number of draws that have an entry below gamma.
 
     counts[i] is the number among the first ends[i] draws. The draws are those of
-    `_fill` for one row, but they are not stored. Only the first `first` entries are
-    compared with gamma, and of these only the ones that can be positive.
+    `_fill` for one row, but they are not stored. Only entries that can be positive are
+    compared with gamma.
     """
     x = np.empty(parameters.size)
     below = 0
@@ -186,7 +186,7 @@ def count_below(rng, parameters, offset, scale, in_logs, gamma, first, ends, cou
     for i in range(ends.size):
         for _ in range(ends[i] - drawn):
             _draw(rng, parameters, offset, scale, in_logs, False, x)
-            for j in range(first):
+            for j in range(x.size):
                 if parameters[j] > 0.0 and x[j] < gamma:
                     below += 1
                     break

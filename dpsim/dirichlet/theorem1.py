@@ -297,7 +297,6 @@ def delta_monte_carlo(
     gamma: float,
     draws: ArrayLike,
     rng: np.random.Generator | int | None = None,
-    protected: int | None = None,
 ) -> Any:
     """Return the papers' estimate of delta by sampling, with the shape of draws.
 
@@ -316,8 +315,6 @@ def delta_monte_carlo(
         first draws[0] draws, one from the first draws[1] draws, and so on.
     rng : numpy.random.Generator or int, optional
         None means a new generator, seeded by the operating system.
-    protected : int, in 1..n, optional
-        Only the first `protected` entries are compared with gamma. None means all.
 
     Returns
     -------
@@ -335,7 +332,6 @@ def delta_monte_carlo(
     vertices = dirichlet_parameters(p, k)[0]
     gamma = checks.scalar("gamma", gamma, 0.0, 1.0, open_low=True, open_high=True)
     n = vertices.shape[-1]
-    m = n if protected is None else checks.integer("protected", protected, 1, n)
     numbers = checks.integers("draws", draws, 1)
     checkpoints = numbers.reshape(-1)
     if not checkpoints.size or (np.diff(checkpoints) <= 0).any():
@@ -344,6 +340,6 @@ def delta_monte_carlo(
     for parameters, counts in zip(k * vertices.reshape(-1, n), left):
         offset, scale, in_logs = gamma_constants(parameters)
         count_below(
-            rng, parameters, offset, scale, bool(in_logs), gamma, m, checkpoints, counts
+            rng, parameters, offset, scale, bool(in_logs), gamma, checkpoints, counts
         )
     return checks.plain((np.max(left, axis=0) / checkpoints).reshape(numbers.shape))

@@ -513,7 +513,6 @@ add(
     gamma=real(1e-9, 0.999),
     draws=st.one_of(st.integers(1, 20), st.just([1, 5, 9])),
     rng=rng,
-    protected=maybe(st.integers(1, 4)),
 )
 add("dirichlet.accuracy.expected_kl", between(-1e-9), p=vectors(), k=real(1e-3, 1e9))
 sizes = {"categories": st.integers(1, 20), "N": reals(20, 1e6), "k": ks}
