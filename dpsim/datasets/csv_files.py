@@ -18,8 +18,9 @@ def checksums() -> dict[str, str]:
     listing = paths.data() / "checksums.txt"
     if not listing.is_file():
         raise ValueError(
-            f"{listing} is missing: dpsim reads its tables from the clone it is installed from; "
-            "run `pip install -e .` there, or restore the folder with `git checkout -- data`"
+            f"{listing} is missing: dpsim reads its tables from the clone it is "
+            "installed from; run `pip install -e .` there, or restore the folder with "
+            "`git checkout -- data`"
         )
     lines = listing.read_text(encoding="utf-8").splitlines()
     return {name: digest for digest, name in map(str.split, lines)}
@@ -42,8 +43,9 @@ def read_bytes(name: str) -> bytes:
         ) from error
     if hashlib.sha256(contents).hexdigest() != recorded[name]:
         raise ValueError(
-            f"data/{name} is damaged or changed (its sha256 is not the one in data/checksums.txt): {remedy}, "
-            "or renew its line there if the change is meant"
+            f"data/{name} is damaged or changed (its sha256 is not the one in "
+            f"data/checksums.txt): {remedy}, or renew its line there if the change is "
+            "meant"
         )
     return contents
 

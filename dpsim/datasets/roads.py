@@ -63,11 +63,17 @@ def load_gainesville(core: bool = False) -> RoadChain:
         so that each row has at least three positive entries, of which all but the
         smallest one are protected.
 
+    Returns
+    -------
+    chain : RoadChain
+
     Examples
     --------
     >>> from dpsim import datasets
-    >>> datasets.load_gainesville().adjacency.shape, datasets.load_gainesville(core=True).adjacency.shape
-    ((43, 43), (32, 32))
+    >>> datasets.load_gainesville().adjacency.shape
+    (43, 43)
+    >>> datasets.load_gainesville(core=True).adjacency.shape
+    (32, 32)
     """
     segments = read_table("gainesville/segments.csv")
     if core:

@@ -70,6 +70,10 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
         one row, no empty label and no repeated pair, and its numbers of trips must be
         whole and at least 0.
 
+    Returns
+    -------
+    trips : DataFrame, with columns origin, destination and trips (int)
+
     Examples
     --------
     >>> from dpsim import datasets
@@ -82,8 +86,8 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
         source = OFFICIAL.counts
         if not source.is_file():
             raise ValueError(
-                'source "official" is not available yet: run `dpsim data fetch` first, or give "surrogate" or the '
-                "path of a table"
+                'source "official" is not available yet: run `dpsim data fetch` first, '
+                'or give "surrogate" or the path of a table'
             )
     path = Path(source)
     table = _read(path)
@@ -95,7 +99,8 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     if len(missing):
         row, end = missing[0]
         raise ValueError(
-            f"{path}: column {ENDS[end]} must have a label in each row, got none in data row {row + 1}"
+            f"{path}: column {ENDS[end]} must have a label in each row, "
+            f"got none in data row {row + 1}"
         )
     if labels.apply(lambda ends: ends.str.fullmatch(r"0|-?[1-9]\d{0,17}")).all(
         axis=None
@@ -104,7 +109,8 @@ def load_taxi_trips(source: str | os.PathLike[str] = "surrogate") -> pd.DataFram
     if (twice := labels.duplicated()).any():
         pair = labels[twice].iloc[0].tolist()
         raise ValueError(
-            f"{path}: each pair of origin and destination must occur once, got {pair} in two rows or more"
+            f"{path}: each pair of origin and destination must occur once, "
+            f"got {pair} in two rows or more"
         )
     return labels.assign(
         trips=checks.integers(
@@ -121,6 +127,10 @@ def trips_label(source: str | os.PathLike[str]) -> str:
     Parameters
     ----------
     source : as in `load_taxi_trips`
+
+    Returns
+    -------
+    label : str
 
     Examples
     --------
@@ -150,8 +160,9 @@ def _read(path: Path) -> pd.DataFrame:
     # The errors of pandas and Arrow are ValueErrors.
     except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
         raise ValueError(
-            f'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) with columns '
-            f"{', '.join(TRIP_COLUMNS)}, got {os.fspath(path)!r} ({str(error)[:200]})"
+            'trips must be "surrogate", "official" or a table (csv, csv.gz or Parquet) '
+            f"with columns {', '.join(TRIP_COLUMNS)}, "
+            f"got {os.fspath(path)!r} ({str(error)[:200]})"
         ) from error
 
 
@@ -164,6 +175,10 @@ def known_trips(source: str) -> str:
 
     Parameters
     ----------
+    source : str
+
+    Returns
+    -------
     source : str
 
     Examples
@@ -186,19 +201,24 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     trips : DataFrame, as from `load_taxi_trips`, between zones in `zones` only
     zones : sequence of n distinct labels
 
+    Returns
+    -------
+    counts : ndarray of int, shape (n, n), with the origins as rows
+
     Examples
     --------
     >>> import pandas as pd
     >>> from dpsim import datasets
-    >>> trips = pd.DataFrame({"origin": [4, 12], "destination": [12, 12], "trips": [5, 2]})
-    >>> datasets.counts_matrix(trips, [4, 12]).tolist()
+    >>> columns = {"origin": [4, 12], "destination": [12, 12], "trips": [5, 2]}
+    >>> datasets.counts_matrix(pd.DataFrame(columns), [4, 12]).tolist()
     [[0, 5], [0, 2]]
     """
     if not isinstance(trips, pd.DataFrame) or not set(TRIP_COLUMNS) <= set(
         trips.columns
     ):
         raise ValueError(
-            f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, got {type(trips).__name__}"
+            f"trips must be a table with columns {', '.join(TRIP_COLUMNS)}, "
+            f"got {type(trips).__name__}"
         )
     index = pd.Index(zones)
     if not index.is_unique:
@@ -208,7 +228,8 @@ def counts_matrix(trips: pd.DataFrame, zones: Sequence[Any] | ArrayLike) -> Inte
     strangers = trips.loc[~trips[ENDS].isin(index).all(axis=1), ENDS]
     if len(strangers):
         raise ValueError(
-            f"trips must be between the {len(index)} zones, got {strangers.iloc[0].tolist()}"
+            f"trips must be between the {len(index)} zones, "
+            f"got {strangers.iloc[0].tolist()}"
         )
     table = trips.groupby(ENDS, dropna=False)["trips"].sum().unstack(fill_value=0)
     return table.reindex(index=index, columns=index, fill_value=0).to_numpy(np.int64)
@@ -251,7 +272,8 @@ def merge_zones(
     Examples
     --------
     >>> from dpsim import datasets
-    >>> merged, group = datasets.merge_zones([[9, 1], [2, 3]], [[False, True], [True, False]], 1)
+    >>> touch = [[False, True], [True, False]]
+    >>> merged, group = datasets.merge_zones([[9, 1], [2, 3]], touch, 1)
     >>> merged.tolist(), group.tolist()
     ([[15]], [0, 0])
     """
@@ -263,7 +285,8 @@ def merge_zones(
     touches = np.array(checks.mask("adjacency", adjacency, merged.shape))
     if (touches != touches.T).any():
         raise ValueError(
-            f"adjacency must be symmetric, got {np.argwhere(touches > touches.T)[0]} in one direction only"
+            "adjacency must be symmetric, "
+            f"got {np.argwhere(touches > touches.T)[0]} in one direction only"
         )
     np.fill_diagonal(touches, False)
     target = checks.integer(

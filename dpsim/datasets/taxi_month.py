@@ -42,7 +42,8 @@ class TaxiMonth(NamedTuple):
 
 OFFICIAL = TaxiMonth(
     name="January 2025",
-    url="https://d37ci6vzurychx.cloudfront.net/trip-data/yellow_tripdata_2025-01.parquet",
+    url="https://d37ci6vzurychx.cloudfront.net/trip-data/"
+    "yellow_tripdata_2025-01.parquet",
     rows=3_475_226,
     manhattan=2_933_898,
     git_blob="f89625da7c28878f7a2c190786325aeaefa5fb15",

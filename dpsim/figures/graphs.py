@@ -100,8 +100,8 @@ def draw_automaton(
         )
     _frame(ax, np.array(list(places.values())), 0.5 * HEIGHT)
     rows = [(*a, y, b[1], b[2], p, V[a], V[b]) for a, y, b, p in edges]
-    columns = "position mismatches state letter next_mismatches next_state probability words next_words"
-    return pd.DataFrame(rows, columns=columns.split())
+    columns = "position mismatches state letter next_mismatches next_state probability"
+    return pd.DataFrame(rows, columns=[*columns.split(), "words", "next_words"])
 
 
 def draw_chain(

@@ -22,6 +22,10 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Any:
     ----------
     p, q : array_like, shape (..., n); probability vectors, which broadcast
 
+    Returns
+    -------
+    distance : float or ndarray, shape (...), in [0, 1]
+
     Examples
     --------
     >>> float(total_variation([0.5, 0.5], [0.75, 0.25]))
@@ -42,6 +46,10 @@ def ergodicity_coefficient(P: ArrayLike) -> Any:
     Parameters
     ----------
     P : array_like, shape (..., n, n); transition matrices
+
+    Returns
+    -------
+    tau : float or ndarray, shape (...), in [0, n/2]
 
     Examples
     --------
@@ -67,6 +75,10 @@ def fundamental_matrix(P: ArrayLike) -> Array:
     Parameters
     ----------
     P : array_like, shape (..., n, n); transition matrices with one closed class
+
+    Returns
+    -------
+    Z : ndarray, shape (..., n, n)
 
     Examples
     --------

@@ -31,6 +31,10 @@ def transition_matrix(counts: ArrayLike) -> Array:
         Entry (i, j) is the number of transitions from state i to state j. Every row
         needs a positive entry.
 
+    Returns
+    -------
+    P : ndarray, shape (..., n, n)
+
     Examples
     --------
     >>> transition_matrix([[1, 3], [2, 2]])
@@ -70,6 +74,10 @@ def stationary_distribution(P: Any) -> Array:
     ----------
     P : array_like, shape (..., n, n), or scipy.sparse, shape (n, n)
         Transition matrices. Rows whose sums are within 1e-6 of 1 are renormalised.
+
+    Returns
+    -------
+    pi : ndarray, shape (..., n), whose rows sum to 1
 
     Examples
     --------

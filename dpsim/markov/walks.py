@@ -46,6 +46,10 @@ def random_walk(
         step. If several matrices are given the same numbers, their walks use common
         random numbers. If None, the numbers are sampled with rng.
 
+    Returns
+    -------
+    walks : ndarray of int64, shape ``(*batch, *size, steps + 1)``
+
     Examples
     --------
     >>> random_walk([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 0, 4)

@@ -33,6 +33,10 @@ def project_to_simplex(
     lower : array_like, at least 0, which broadcasts to x; ignored off the support
     support : bool array, which broadcasts to x, optional; None means all entries
 
+    Returns
+    -------
+    y : ndarray, shape (..., n)
+
     Examples
     --------
     >>> project_to_simplex([0.7, 0.5, -0.1]).round(2)
@@ -81,6 +85,10 @@ def project_to_bordered_simplex(
     protected : bool array, which broadcasts to x
         W: at least two entries of the support in each row, but not all of them.
 
+    Returns
+    -------
+    y : ndarray, shape (..., n)
+
     Examples
     --------
     >>> x = [0.9, 0.0, 0.1]
@@ -119,6 +127,10 @@ def protected_entries(matrix: ArrayLike) -> Mask:
     Parameters
     ----------
     matrix : array_like, shape (..., n), at least 0
+
+    Returns
+    -------
+    protected : ndarray of bool, shape (..., n)
 
     Examples
     --------
