@@ -23,10 +23,14 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 
     Parameters
     ----------
-    z : array_like of float (..., n), histograms; the result has the shape (...)
+    z : array_like of float (..., n), histograms
     x : array_like of int (n,), the true histogram: n >= 2 bins, counts >= 0, and at
         least one person
     weights : array_like (n,), optional, w >= 0; None means ones
+
+    Returns
+    -------
+    array of float (...)
 
     Examples
     --------
@@ -47,13 +51,17 @@ def objective(z: ArrayLike, x: ArrayLike, weights: ArrayLike | None = None) -> A
 def log_stationary(
     x: ArrayLike, t: ArrayLike, weights: ArrayLike | None = None
 ) -> Array:
-    """Return log pi(z | x), (..., rows), for every row z of `configurations`.
+    """Return log pi(z | x) for every row z of `configurations`.
 
     Parameters
     ----------
     x : array_like of int (n,), the true histogram
     t : array_like (...), Fleischer 2024's temperature, in [1e-100, 1e100]
     weights : array_like (n,), optional, as in `objective`
+
+    Returns
+    -------
+    array of float (..., rows)
 
     Examples
     --------

@@ -60,7 +60,7 @@ def size(total: int, bins: int) -> tuple[int, int]:
 
 
 def configurations(total: int, bins: int) -> Integers:
-    """Return all histograms with this total, (binom(N + n - 1, n - 1), n).
+    """Return all histograms with this total.
 
     They are in the order of Fleischer 2024, which is decreasing lexicographic order,
     from (N, 0, ..., 0) to (0, ..., 0, N).
@@ -69,6 +69,10 @@ def configurations(total: int, bins: int) -> Integers:
     ----------
     total, bins : int, N >= 0 people and n >= 1 bins; the result may have at most
         50,000,000 entries
+
+    Returns
+    -------
+    array of int (binom(N + n - 1, n - 1), n)
 
     Examples
     --------
@@ -102,12 +106,16 @@ def configurations(total: int, bins: int) -> Integers:
 
 
 def configuration_index(z: ArrayLike, total: int) -> Integers:
-    """Return the rows (...) of histograms in `configurations`.
+    """Return the rows of histograms in `configurations`.
 
     Parameters
     ----------
     z : array_like of int (..., n), histograms of this total
     total : int, N >= 0 people; there must be fewer than 2^63 histograms
+
+    Returns
+    -------
+    array of int (...)
 
     Examples
     --------

@@ -47,7 +47,7 @@ def metropolis_matrix(
     candidate: str = "bins",
     rule: str = "metropolis",
 ) -> csr_array:
-    """Return the transition matrix (rows, rows) of the Markov chain of `metropolis`.
+    """Return the transition matrix of the Markov chain of `metropolis`.
 
     Its states are the rows of `configurations`.
 
@@ -56,7 +56,12 @@ def metropolis_matrix(
     x : array_like of int (n,), the true histogram; the histograms of its total may have
         at most 50,000,000 moves
     t : float in [1e-100, 1e100], the temperature
-    weights, candidate, rule : as in `metropolis`
+    weights : array_like (n,), optional, as in `objective`
+    candidate, rule : as in `metropolis`
+
+    Returns
+    -------
+    sparse array (rows, rows)
 
     Examples
     --------
@@ -108,12 +113,14 @@ def k_step_distribution(
 ) -> Array:
     """Return the distribution after each number of steps from x.
 
-    The shape is ``(*steps.shape, rows)``.
-
     Parameters
     ----------
     x, t, weights, candidate, rule : as in `metropolis_matrix`, whose chain is run
-    steps : int or sequence of int, at least 0
+    steps : int or sequence of int (...), at least 0
+
+    Returns
+    -------
+    array of float (..., rows)
 
     Examples
     --------
@@ -157,10 +164,14 @@ def mixing_delta(
     ----------
     total, bins, t, weights : as in `epsilon_bound`; the steps times the square of the
         number of histograms may be at most 50,000,000
-    steps : int or sequence of int, at least 0
+    steps : int or sequence of int (...), at least 0
     epsilon : float, optional
         At least 0; None means 2 s / t, where s is the `sensitivity`. A value above 700
         is replaced with 700, which can only raise delta.
+
+    Returns
+    -------
+    array of float (...)
 
     Examples
     --------
@@ -278,17 +289,21 @@ def mixing_bound(
     """Return a proven upper bound on delta after k steps from the true histogram.
 
     Here W is the identity, and the steps are those of the Metropolis chain. The result
-    has the shape of the steps. It is an upper bound on
+    is an upper bound on
     (1 + e^epsilon) alpha^k / (2 sqrt(pi_x(x))) over all x, clipped to [1e-300, 1].
     Fleischer 2024's theorem on the mechanism leaves this delta(k) unspecified.
 
     Parameters
     ----------
     total, bins, t : as in `convergence_rate`
-    steps : array_like of int, k >= 0
+    steps : array_like of int (...), k >= 0
     epsilon : float
         At least the exact epsilon of one sample from the stationary distribution, for
         example `epsilon_bound` or `exact_epsilon_limit`.
+
+    Returns
+    -------
+    array of float (...)
 
     Notes
     -----

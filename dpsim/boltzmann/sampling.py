@@ -45,7 +45,7 @@ def sample_exact(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return independent samples from pi(z | x), ``(*size, n)``.
+    """Return independent samples from pi(z | x).
 
     No chain is run, so there is no burn-in.
 
@@ -317,9 +317,7 @@ def metropolis(
     running_mean: bool = False,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[Any]:
-    """Return the states of Metropolis chains after some steps from x, (..., chains, n).
-
-    With `running_mean`, the running means of the objective are returned instead.
+    """Return the states of Metropolis chains after some steps from x.
 
     Parameters
     ----------
@@ -339,10 +337,14 @@ def metropolis(
         probability min(1, exp(d / t)) for "metropolis" and 1 / (1 + exp(-d / t)) for
         "logistic".
     running_mean : bool
-        Whether to return running means of c_x, (..., chains, steps). Entry k - 1 is the
-        mean over X^0 = x, ..., X^(k - 1). It tends to the expected objective (Fleischer
-        2024, ergodic theorem).
+        Whether to return running means of c_x instead. Entry k - 1 is the mean over
+        X^0 = x, ..., X^(k - 1). It tends to the expected objective (Fleischer 2024,
+        ergodic theorem).
     rng : Generator, int or None
+
+    Returns
+    -------
+    array of int (..., chains, n), or of float (..., chains, steps)
 
     Examples
     --------

@@ -35,7 +35,7 @@ def add_zero_sum_laplace(
     size: int | Sequence[int] | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> Integers:
-    """Return x plus zero-sum discrete Laplace noise, ``(*size, n)``.
+    """Return x plus zero-sum discrete Laplace noise.
 
     Counts may become negative. `nearest_histogram` projects them onto the histograms,
     which costs no privacy.
@@ -45,6 +45,10 @@ def add_zero_sum_laplace(
     x : array_like of int (n,), a histogram, n >= 2 bins
     epsilon : float in [1e-6, 1000], which is the exact epsilon
     size, rng : as in `sample_exact`
+
+    Returns
+    -------
+    array of int (*size, n)
 
     Notes
     -----
@@ -157,7 +161,7 @@ def _fill_zero_sum(rng, half, digits, part, noise):  # type: ignore[no-untyped-d
 def nearest_histogram(
     noisy: ArrayLike, total: int, *, rng: np.random.Generator | int | None = None
 ) -> Integers:
-    """Return a histogram (..., n) with this total that is nearest to integer counts.
+    """Return a histogram with this total that is nearest to integer counts.
 
     Distances are Euclidean. The projection lowers the counts that stay positive by a
     common amount. In integers, some of these counts are lowered by one more. Every
@@ -169,6 +173,10 @@ def nearest_histogram(
     noisy : array_like of int (..., n), counts within 4 10^9 of 0
     total : int in 1..10^9
     rng : Generator, int or None
+
+    Returns
+    -------
+    array of int (..., n)
 
     Examples
     --------

@@ -32,7 +32,10 @@ WALKS = {
 """The colour, the horizontal shift, the marker and the label of each kind of walk."""
 STEPS = (1, 10, 100, 1000, 10_000)
 """The ticks of the axes of steps."""
-MISSING = "This picture is missing from our copy of the slides, and is plotted from their text."
+MISSING = (
+    "This picture is missing from our copy of the slides, and is plotted from their "
+    "text."
+)
 """What figures say in place of a source."""
 
 
@@ -86,8 +89,8 @@ def walk_chart(table: pd.DataFrame, laws: Sequence[str], t: float) -> Moving:
     }
     alt = (
         "Bars show the probabilities of the six histograms for walks from two "
-        "neighbouring histograms, after 1, 5 and 30 steps. After many steps the bars of "
-        "both walks are close to each other if the temperature is high."
+        "neighbouring histograms, after 1, 5 and 30 steps. After many steps the bars "
+        "of both walks are close to each other if the temperature is high."
     )
     return Moving(spec, alt)
 

@@ -1,4 +1,4 @@
-"""The Boltzmann machine mechanism against enumeration, full transition matrices and the deck's numbers."""
+"""The Boltzmann machine against enumeration and whole transition matrices."""
 
 import functools
 import itertools
@@ -20,7 +20,7 @@ DRAWS = 60_000
 
 @pytest.mark.parametrize("steps", [1, 2, 99, 100, 101, 102, 257, 1000])
 def test_a_chain_makes_all_its_steps(steps):
-    """One person in two bins who is always drawn and never refused changes bin at each step."""
+    """One person in two bins who is never refused changes bin at each step."""
     made = boltzmann.metropolis([1, 0], 1e100, steps, candidate="individual", rng=1)
     assert made[0].tolist() == ([0, 1] if steps % 2 else [1, 0])
 
@@ -107,7 +107,7 @@ EQUAL = [(x, t) for x, t, weights in CASES if weights is None]
 IDS = [f"{x}-t{t:g}-W{np.ndim(w)}" for x, t, w in CASES]
 
 
-# the space --------------------------------------------------------------------------------------------------
+# the space ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_stationary_distribution(x, t, weights):
     )
 
 
-# privacy ----------------------------------------------------------------------------------------------------
+# privacy ------------------------------------------------------------------------------
 
 
 def weights_table(bins):
@@ -195,7 +195,7 @@ def test_sensitivity_closed_forms(total, bins):
     )
 
 
-# the chain --------------------------------------------------------------------------------------------------
+# the chain ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x, t, weights", CASES, ids=IDS)
@@ -275,7 +275,7 @@ def test_the_running_mean_is_the_mean_along_the_chain():
     )
 
 
-# exact draws ------------------------------------------------------------------------------------------------
+# exact draws --------------------------------------------------------------------------
 
 SAMPLED = [
     *EQUAL,
@@ -305,7 +305,7 @@ def test_exact_sampler_at_a_wrong_temperature_is_rejected(x, t):
 
 
 def expected_objective(x, t):
-    """The mean of c_x, by convolving the bins' terms near x and their energies over partial totals."""
+    """The mean of c_x, by convolving the bins' terms near x and their energies."""
     reach = int(12 * math.sqrt(t / 2)) + 2
     u = np.arange(-reach, reach + 1)
     mass = np.ones(1)
@@ -363,7 +363,7 @@ def test_shapes(size, shape):
     )
 
 
-# k steps ----------------------------------------------------------------------------------------------------
+# k steps ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_mixing_delta_against_brute_force(total, bins, t, weights, epsilon):
     assert deltas[0, 0] == deltas.max() == 1
 
 
-# refusals ---------------------------------------------------------------------------------------------------
+# refusals -----------------------------------------------------------------------------
 
 HISTOGRAMS = [[], [5], [0, 0, 0], [1, -2, 3], [1, 2.5, 3], [[1, 2], [3, 4]], [1e9, 1e9]]
 WEIGHTS = [

@@ -1,4 +1,4 @@
-"""The approximate privacy of the limit against enumeration, what the limit is, and the projection of noise."""
+"""The approximate privacy of the limit, and the projection of noise."""
 
 import itertools
 import math

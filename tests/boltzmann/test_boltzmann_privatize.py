@@ -1,4 +1,4 @@
-"""boltzmann.privatize: the law of the release for all neighbours, by enumeration; invariant bins; what is public."""
+"""boltzmann.privatize: the law of its release, invariant bins, and what is public."""
 
 import itertools
 
@@ -45,8 +45,8 @@ def test_the_release_spends_at_most_what_it_says(total, bins):
         assert t == pytest.approx((4 * total - 2) / epsilon, rel=1e-12)
         assert release.epsilon == pytest.approx(epsilon, rel=1e-12)
         assert (
-            f"epsilon {release.epsilon!r} (a proven upper bound), delta {release.delta!r} (a"
-            in release.statement
+            f"epsilon {release.epsilon!r} (a proven upper bound), "
+            f"delta {release.delta!r} (a" in release.statement
         )
         assert 0.0 < release.delta < 1e-10, "the rounding of the draws"
 
@@ -102,8 +102,8 @@ def test_the_release_after_k_steps_is_the_chain_from_the_histogram():
     rounding = 2.0 * 200 * sampling.step_error(3, 1.0)
     assert mixed + rounding < made.delta < mixed + 1.01 * rounding < 1
     assert (
-        f"delta {made.delta!r} (a proven upper bound), by the Metropolis chain at t 10.0 after 200"
-        in made.statement
+        f"delta {made.delta!r} (a proven upper bound), "
+        "by the Metropolis chain at t 10.0 after 200" in made.statement
     )
 
 
@@ -137,13 +137,13 @@ def test_the_delta_of_k_steps_covers_what_they_spend(total, bins):
 
 
 def lattice(reach, bins):
-    """All integer vectors of sum 0 with entries within the reach, and their weights' exponents."""
+    """All integer vectors of sum 0 whose entries but the last are within the reach."""
     head = np.array(list(itertools.product(range(-reach, reach + 1), repeat=bins - 1)))
     return np.column_stack([head, -head.sum(axis=1)])
 
 
 def projected(x, epsilon, reach=40):
-    """The law of zero-sum noise and projection, by enumeration; ties of the projection count in shares."""
+    """The law of projected zero-sum noise, by enumeration; ties count in shares."""
     noises = lattice(reach, len(x))
     weight = np.exp(-epsilon * np.abs(noises).sum(axis=1) / 2)
     space = boltzmann.configurations(sum(x), len(x))
@@ -214,7 +214,7 @@ def test_the_statement_names_the_mechanism():
 
 
 def test_one_large_bin_is_no_obstacle():
-    """Its noisy count may exceed the largest total, and so may the noise of a small epsilon."""
+    """Its noisy count may exceed the largest total."""
     for x in ([10**9 - 5, 5, 0], [10**9, 0, 0]):
         for epsilon in (1e-6, 1.0):
             for _ in range(20):
@@ -254,7 +254,7 @@ def interpreted(monkeypatch):
 
 @pytest.mark.parametrize("epsilon", [75.0, 300.0, 1000.0])
 def test_noise_is_drawn_at_any_epsilon(epsilon, monkeypatch):
-    """A move of one person has the probability e^-epsilon, which is below 2^-53 and still happens."""
+    """A move of one person has the probability e^-epsilon, and still happens."""
     interpreted(monkeypatch)
     assert zero_sum_noise.one_zero_sum_laplace(2, epsilon, Bits()).tolist() == [0, 0]
     rare = [0] * (
@@ -271,7 +271,7 @@ def test_noise_is_drawn_at_any_epsilon(epsilon, monkeypatch):
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 0.7, 20.0, 128.0, 1000.0])
 def test_the_noise_spends_no_more_than_its_margin(epsilon):
-    """The ratio of the probabilities of neighbouring geometric numbers, from the digits in 40 digits."""
+    """The ratio of the probabilities of neighbouring numbers, in 40 digits."""
     half = epsilon / 2.0
     part = max(1, int(zero_sum_noise.PART / half))
     digits = part.bit_length()
@@ -295,7 +295,7 @@ def test_the_noise_spends_no_more_than_its_margin(epsilon):
 
 
 def test_what_the_limit_leaves_out_and_rounds_is_bounded():
-    """The law of draw_limit on all histograms, from its trees in 40 digits, against the exact law."""
+    """The law of draw_limit on all histograms, in 40 digits, against the exact law."""
     rng = np.random.default_rng(4)
     for total, bins in ((3, 2), (6, 3), (5, 4)):
         for t in (0.5, 8.0, 300.0):
@@ -326,7 +326,7 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
 
 
 def test_the_cut_of_exact_draws_is_where_they_say():
-    """`sample_exact` states that it leaves out terms below e^-100, and counts them as n (N + 1) e^-100 at least."""
+    """`sample_exact` leaves out terms below e^-100, and no others."""
     x = np.array([400, 300, 300])
     total = 1000
     _, low, high = sampling._windows(x, 1e-2, 0.0, total)

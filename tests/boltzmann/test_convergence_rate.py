@@ -1,4 +1,4 @@
-"""The proven bound on the chain's second eigenvalue against the eigenvalues of all starts, and the lines behind it."""
+"""The proven bound on the chain's second eigenvalue against those of all starts."""
 
 import math
 
@@ -10,7 +10,7 @@ from dpsim.boltzmann import mixing
 
 
 def reversible(P):
-    """The eigenvalues of a reversible matrix, smallest first: P_ij P_ji is a symmetric matrix's square."""
+    """The eigenvalues of a reversible matrix, smallest first, from sqrt(P_ij P_ji)."""
     return np.linalg.eigvalsh(np.sqrt(P * P.T))
 
 
@@ -33,7 +33,7 @@ def test_every_start_converges_as_fast_as_is_said(total, bins, t):
 
 
 def test_two_bins_are_one_line():
-    """With two bins the chain is a line itself: a gap that is said too large by a tenth is caught."""
+    """With two bins the chain is a line: a gap that is a tenth too large is caught."""
     for t in (1.0, 10.0, 40.0):
         worst = max(eigenvalues(x, t)[-2] for x in boltzmann.configurations(30, 2))
         assert (
@@ -54,7 +54,7 @@ def test_the_smaller_gap_of_the_two_lines_counts(monkeypatch, smaller):
 
 @pytest.mark.parametrize("total, bins, t", [(5, 3, 2.0), (4, 4, 9.0), (6, 2, 500.0)])
 def test_the_bound_takes_the_least_likely_start(total, bins, t):
-    """Before any step the bound is (1 + e^epsilon) / (2 sqrt(pi_x(x))) or more, for the x of the smallest pi_x(x)."""
+    """Before any step the bound is at least (1 + e^epsilon) / (2 sqrt(pi_x(x)))."""
     states = boltzmann.configurations(total, bins)
     least = min(boltzmann.log_stationary(x, t)[row] for row, x in enumerate(states))
     first, rate = mixing._log_bound(total, bins, t, 1.5)

@@ -49,7 +49,7 @@ def test_the_error_of_a_step_covers_its_choice_and_its_coin(bins, epsilon):
 
 
 def test_zero_sum_noise_is_drawn_at_less_than_the_stated_epsilon(monkeypatch):
-    """By what its sampler may lose to rounding; the statement keeps the whole epsilon."""
+    """By what rounding may cost; the statement keeps the whole epsilon."""
     drawn = []
     real = zero_sum_noise.one_zero_sum_laplace
 
