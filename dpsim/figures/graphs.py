@@ -86,7 +86,7 @@ def draw_automaton(
         _label(ax, tail, head, bend, along, f"{letter}", f"{probability}")
     for node, place in places.items():
         name = f"${node[0]}|{node[1]}$" + (f"\n{node[2]}" if node[2] else "")
-        _circle(ax, place, name, accepting=node not in mu)
+        _circle(ax, place, name, accepting=node not in mu, linespacing=1.05)
         ax.annotate(
             f"{V[node]}",
             place,
@@ -205,6 +205,7 @@ def _circle(
     place: Array,
     name: str,
     accepting: bool = False,
+    linespacing: float | None = None,
 ) -> None:
     """Draw a state, with a second circle if it is accepting."""
     ax.plot(*place, "o", ms=NODE, mfc="white", mec="black", mew=0.8, zorder=5)
@@ -216,7 +217,7 @@ def _circle(
         ha="center",
         va="center",
         fontsize=SMALL,
-        linespacing=1.05,
+        linespacing=linespacing,
         zorder=6,
     )
 
