@@ -143,34 +143,26 @@ def corrected(epsilon: Any, delta: Any, first: Profile, second: Profile) -> Any:
     return epsilon + (delta - second(epsilon)) / slope
 
 
-def roots(profile: Profile, guesses: Mapping[float, float]) -> dict[float, Any]:
-    """Return the epsilon at which a profile has each delta, near a first guess."""
-
-    def root(delta: Any, start: Any) -> Any:
-        return mp.findroot(
-            lambda epsilon: mp.log(profile(epsilon) / delta), (start, start * 0.99)
-        )
-
-    return {
-        delta: root(exact(delta), mp.mpf(guess)) for delta, guess in guesses.items()
-    }
-
-
 def profile_answers(
     about: About,
     profiles: tuple[Profile, Profile],
     methods: tuple[str, str],
     epsilons: Sequence[float],
-    found: Mapping[float, Any],
+    guesses: Mapping[float, Any],
 ) -> Iterator[Answer]:
-    """Yield the deltas at some epsilons, and the epsilons that the first method found
-    at some deltas."""
+    """Yield the deltas at some epsilons, and the epsilons that the first method finds
+    at some deltas, near a first guess."""
     first, second = profiles
     for epsilon in epsilons:
         values = (first(exact(epsilon)), second(exact(epsilon)))
         yield Answer(about, "delta", {"epsilon": epsilon}, values, methods)
-    for delta, value in found.items():
-        values = (value, corrected(value, exact(delta), first, second))
+    for delta, guess in guesses.items():
+        target = exact(delta)
+        value = mp.findroot(
+            lambda epsilon, target=target: mp.log(first(epsilon) / target),
+            (mp.mpf(guess), guess * (1 - mp.mpf("1e-9"))),
+        )
+        values = (value, corrected(value, target, first, second))
         yield Answer(about, "epsilon", {"delta": delta}, values, methods)
 
 

@@ -14,8 +14,9 @@ from functools import cache, partial
 from typing import Any
 
 import mpmath as mp
+import numpy as np
 
-from tools.verify.answers.answer import About, Answer, exact, profile_answers, roots
+from tools.verify.answers.answer import About, Answer, exact, profile_answers
 from tools.verify.many_digits import beta_tail, log_add_remove, log_replace
 
 BORDERED = (
@@ -102,28 +103,11 @@ def logits_of(a: Any, t: Any, rows: int) -> dict[Any, Any]:
     front = mp.loggamma(2 * a + t) - mp.loggamma(a + t) - mp.loggamma(a) + mp.log(step)
     grid = [j * step for j in range(-reach, reach + 1)]
     one = [mp.exp(front - a * x - (2 * a + t) * mp.log1p(mp.exp(-x))) for x in grid]
-    fixed = [int(mp.nint(mp.ldexp(mass, BITS))) for mass in one]
+    fixed = np.array([int(mp.nint(mp.ldexp(mass, BITS))) for mass in one], dtype=object)
     total = fixed
     for _ in range(rows - 1):
-        total = _convolved(total, fixed, reach)
+        total = np.convolve(total, fixed, "same") >> BITS
     return {x: mp.ldexp(mp.mpf(mass), -BITS) for x, mass in zip(grid, total) if mass}
-
-
-def _convolved(p: list[int], q: list[int], reach: int) -> list[int]:
-    """Return the middle of the convolution of two lists of integers, by one product of
-    large integers."""
-    width = (2 * BITS + 40) // 8
-    packed = [
-        int.from_bytes(b"".join(x.to_bytes(width, "little") for x in values), "little")
-        for values in (p, q)
-    ]
-    product = packed[0] * packed[1]
-    data = product.to_bytes(width * (len(p) + len(q)), "little")
-    terms = [
-        int.from_bytes(data[width * j : width * (j + 1)], "little")
-        for j in range(reach, 3 * reach + 1)
-    ]
-    return [term >> BITS for term in terms]
 
 
 def on_grid(epsilon: Any, a: Any, t: Any, rows: int) -> Any:
@@ -176,8 +160,8 @@ def mechanism_answers() -> Iterator[Answer]:
             partial(inverted, a=a, t=t, rows=rows),
             partial(on_grid, a=a, t=t, rows=rows),
         )
-        found = roots(profiles[0], guesses)
-        yield from profile_answers(about, profiles, (INVERSION, GRID), epsilons, found)
+        ways = (INVERSION, GRID)
+        yield from profile_answers(about, profiles, ways, epsilons, guesses)
 
 
 def pair_answers(
@@ -193,9 +177,8 @@ def pair_answers(
         with mp.workdps(150):  # the difference cancels where it is small
             return mp.exp(log_replace(epsilon, a, t))
 
-    second = partial(over_logits, a=a, t=t)
-    found = roots(first, guesses)
-    yield from profile_answers(about, (first, second), (TAILS, LOGITS), epsilons, found)
+    profiles = (first, partial(over_logits, a=a, t=t))
+    yield from profile_answers(about, profiles, (TAILS, LOGITS), epsilons, guesses)
 
 
 def error_answers() -> Iterator[Answer]:
@@ -328,10 +311,14 @@ def posterior_answers() -> Iterator[Answer]:
         yield Answer(about, "delta", {"epsilon": epsilon}, (value, again), ways)
     about = posterior(0.8, 10, "replace")
     yield from pair_answers(about, mp.mpf(8), exact(0.8), [1], {1e-12: 3.4, 1e-6: 2})
-    about = posterior(0.8, 10, "add-remove")
-    yield from added_answers(about, mp.mpf(8), exact(0.8), [1], {1e-6: 1.6})
-    about = posterior(1, 1, "add-remove")
-    yield from added_answers(about, mp.mpf(1), mp.mpf(1), [1], {1e-6: 13})
+    for kappa, alpha, guess in [(0.8, 10, 1.6), (1, 1, 13)]:
+        about = posterior(kappa, alpha, "add-remove")
+        a = exact(kappa) * alpha
+        profiles = (
+            partial(added, a=a, t=exact(kappa)),
+            partial(added_integral, a=a, t=exact(kappa)),
+        )
+        yield from profile_answers(about, profiles, GAMMAS, [1], {1e-6: guess})
 
 
 def posterior(kappa: float, alpha: float, adjacency: str) -> About:
@@ -341,23 +328,14 @@ def posterior(kappa: float, alpha: float, adjacency: str) -> About:
     return About("tempered Dirichlet posterior", parameters, neighbours)
 
 
-def added_answers(
-    about: About,
-    a: Any,
-    t: Any,
-    epsilons: list[float],
-    guesses: dict[float, float],
-) -> Iterator[Answer]:
-    """Yield the answers about a Gamma pair."""
+def added(epsilon: Any, a: Any, t: Any) -> Any:
+    """Return delta of a Gamma pair."""
+    return mp.exp(log_add_remove(epsilon, a, t))
 
-    def first(epsilon: Any) -> Any:
-        return mp.exp(log_add_remove(epsilon, a, t))
 
-    def second(epsilon: Any) -> Any:
-        return max(over_gammas(epsilon, a, t, side) for side in (-1, 1))
-
-    found = roots(first, guesses)
-    yield from profile_answers(about, (first, second), GAMMAS, epsilons, found)
+def added_integral(epsilon: Any, a: Any, t: Any) -> Any:
+    """Return the same by integration."""
+    return max(over_gammas(epsilon, a, t, side) for side in (-1, 1))
 
 
 def over_gammas(epsilon: Any, a: Any, t: Any, side: int) -> Any:

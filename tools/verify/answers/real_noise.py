@@ -12,7 +12,7 @@ from typing import Any
 
 import mpmath as mp
 
-from tools.verify.answers.answer import About, Answer, exact, profile_answers, roots
+from tools.verify.answers.answer import About, Answer, exact, profile_answers
 from tools.verify.many_digits import gaussian_profile, sum_of_laplace
 
 ENTRIES = (
@@ -65,17 +65,6 @@ def gaussian_integral(epsilon: Any, sigma: Any, change: Any) -> Any:
     )
 
 
-def laplace_epsilon(delta: float, reach: Any, entries: int) -> Any:
-    """Return the epsilon at which `laplace_profile` is delta, from its v."""
-    one = -mp.log1p(-exact(delta))
-    if entries == 1:
-        return reach - 2 * one
-    v = mp.findroot(
-        lambda v: (-mp.expm1(-v) - v / 2 * mp.exp(-v)) / exact(delta) - 1, 2 * one
-    )
-    return entries * reach - 2 * v
-
-
 def largest_loss(reach: Any) -> Any:
     """Return the largest log-ratio of two Laplace densities with scale 1 that are
     `reach` apart, on a grid."""
@@ -83,14 +72,14 @@ def largest_loss(reach: Any) -> Any:
 
 
 def laplace_answers() -> Iterator[Answer]:
-    """Yield the answers about Laplace noise."""
-    cases: list[tuple[float, int, float, list[float], list[float]]] = [
-        (1, 1, 1, [0.5], [1e-6, 0.1]),
-        (0.0625, 1, 2, [30], [1e-6]),
-        (1_000_000, 1, 1, [], []),
-        (1, 2, 1, [0.5], [1e-6]),
+    """Yield the answers about Laplace noise; each delta comes with a first guess."""
+    cases: list[tuple[float, int, float, list[float], dict[float, float]]] = [
+        (1, 1, 1, [0.5], {1e-6: 0.999998, 0.1: 0.79}),
+        (0.0625, 1, 2, [30], {1e-6: 31.999998}),
+        (1_000_000, 1, 1, [], {}),
+        (1, 2, 1, [0.5], {1e-6: 1.999996}),
     ]
-    for scale, entries, change, epsilons, deltas in cases:
+    for scale, entries, change, epsilons, guesses in cases:
         parameters = {"scale": scale, "entries": entries, "change": change}
         about = About("Laplace", parameters, ENTRIES)
         reach = exact(change) / exact(scale)
@@ -103,8 +92,7 @@ def laplace_answers() -> Iterator[Answer]:
         )
         over_sum = "quadrature over the sum of the losses"
         ways = ("closed form", QUADRATURE if entries == 1 else over_sum)
-        found = {delta: laplace_epsilon(delta, reach, entries) for delta in deltas}
-        yield from profile_answers(about, profiles, ways, epsilons, found)
+        yield from profile_answers(about, profiles, ways, epsilons, guesses)
 
 
 def gaussian_answers() -> Iterator[Answer]:
@@ -122,8 +110,7 @@ def gaussian_answers() -> Iterator[Answer]:
         b = exact(change) * mp.sqrt(2)
         first = partial(gaussian_profile, sigma=width, b=b, rows=1)
         second = partial(gaussian_integral, sigma=width, change=exact(change))
-        found = roots(first, guesses)
-        yield from profile_answers(about, (first, second), ways, epsilons, found)
+        yield from profile_answers(about, (first, second), ways, epsilons, guesses)
 
 
 def error_answers() -> Iterator[Answer]:
