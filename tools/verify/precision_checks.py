@@ -33,9 +33,7 @@ from tools.verify.many_digits import (
 )
 
 DIGITS = 60
-SIDE_SLACK = (
-    1e-11  # of values rounded to one side: what the rounding itself may be wrong by
-)
+SIDE_SLACK = 1e-11  # what the rounding of a value to one side may itself be wrong by
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,12 @@ class Check:
 def log_target(delta: Any, *rest: Any) -> Any:
     """Return log delta: what an inverse is put back to."""
     return mp.log(delta)
+
+
+def in_digits(reference: Callable[..., Any], *arguments: Any) -> float:
+    """Return a reference at what an inverse gives."""
+    with mp.workdps(DIGITS):
+        return float(reference(*map(mp.mpf, arguments)))
 
 
 def back(
@@ -126,6 +130,7 @@ def special_checks() -> list[Check]:
     wide = powers(-8, 12)
     means = [1e-4, 0.02, 0.25, 0.5, 0.9]
     sizes = powers(-3, 6)
+    far = [*powers(-12, -1, 0.3), *powers(0, 12, 0.3)]
     left = [
         (p * part, p, k)
         for p, part, k in grid(means, [1e-3, 0.1, 0.7, 0.99, 1.05], sizes)
@@ -166,17 +171,7 @@ def special_checks() -> list[Check]:
             "numerics.minus_log1p",
             lambda ratio: special.minus_log1p(ratio - 1.0, ratio),
             lambda ratio: ratio - 1 - mp.log(ratio),
-            [
-                (x,)
-                for x in (
-                    *powers(-12, -1, 0.3),
-                    *powers(0, 12, 0.3),
-                    1 - 2.0**-20,
-                    1 + 2.0**-20,
-                    1.1875,
-                    0.8125,
-                )
-            ],
+            grid([*far, 1 - 2.0**-20, 1 + 2.0**-20, 1.1875, 0.8125]),
             1e-13,
         ),
         Check(
@@ -272,27 +267,17 @@ def accounting_checks() -> list[Check]:
     ]
     deltas = grid([0.3, 1e-2, 1e-6, 1e-30, 1e-250], powers(-3, 3), powers(-3, 3))
 
-    def replaced(epsilon: float, a: float, t: float) -> Any:
-        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
-
-    def added(epsilon: float, a: float, t: float) -> Any:
-        return hockey_stick.log_delta(epsilon, a, t, hockey_stick.ADD_REMOVE)
+    replaced = partial(hockey_stick.log_delta, pair=hockey_stick.REPLACE)
+    added = partial(hockey_stick.log_delta, pair=hockey_stick.ADD_REMOVE)
 
     def round_trip(delta: float, a: float, t: float) -> Any:
         k = 2.0 ** math.ceil(math.log2(2 * a + t) + 0.01)  # so that k eta is exactly a
         epsilon = accounting.exact_epsilon(delta, k, shift=t / k, eta=a / k)
-        return (
-            hockey_stick.log_delta(epsilon, a, t, hockey_stick.REPLACE)
-            if epsilon > 0
-            else math.log(delta)
-        )
+        return replaced(epsilon, a, t) if epsilon > 0 else math.log(delta)
 
     def at_calibrated(delta: float, epsilon: float, eta: float, shift: float) -> float:
         k = float(accounting.calibrate_k(epsilon, delta, shift=shift, eta=eta))
-        with mp.workdps(DIGITS):
-            return float(
-                log_replace(mp.mpf(epsilon), mp.mpf(k * eta), mp.mpf(k * shift))
-            )
+        return in_digits(log_replace, epsilon, k * eta, k * shift)
 
     def at_kappa(delta: float, epsilon: float, alpha: float) -> float:
         kappa = float(
@@ -300,19 +285,18 @@ def accounting_checks() -> list[Check]:
                 epsilon, delta, alpha=alpha, adjacency="add-remove"
             )
         )
-        with mp.workdps(DIGITS):
-            return float(
-                log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa))
-            )
+        return in_digits(log_add_remove, epsilon, kappa * alpha, kappa)
 
     def at_posterior(delta: float, kappa: float, alpha: float) -> float:
         epsilon = hockey_stick.epsilon_for(
             math.log(delta), kappa * alpha, kappa, hockey_stick.ADD_REMOVE
         )
-        with mp.workdps(DIGITS):
-            return float(
-                log_add_remove(mp.mpf(epsilon), mp.mpf(kappa * alpha), mp.mpf(kappa))
-            )
+        return in_digits(log_add_remove, epsilon, kappa * alpha, kappa)
+
+    def floor(delta: float, alpha: float) -> float:
+        return float(
+            accounting.posterior_floor(delta, alpha=alpha, adjacency="add-remove")
+        )
 
     small = [1e-2, 1e-6, 1e-30, 1e-250]
     return [
@@ -330,15 +314,7 @@ def accounting_checks() -> list[Check]:
             "accounting.calibrate_kappa",
             at_kappa,
             [
-                (
-                    d,
-                    x
-                    * float(
-                        accounting.posterior_floor(d, alpha=a, adjacency="add-remove")
-                    )
-                    + 0.01,
-                    a,
-                )
+                (d, x * floor(d, a) + 0.01, a)
                 for d, x, a in grid([1e-2, 1e-6, 1e-30], [1.01, 3.0], [0.5, 10.0])
             ],
         ),
@@ -376,11 +352,6 @@ def random_chain(n: int, spread: float) -> np.ndarray:
     return raw / raw.sum(axis=1, keepdims=True)
 
 
-def stationary_entry(n: int, spread: float, i: int) -> Any:
-    """Return one entry of the stationary distribution as the package finds it."""
-    return markov.stationary_distribution(random_chain(n, spread))[i]
-
-
 def stationary(chain: np.ndarray) -> Any:
     """Return the stationary distribution of a chain, whose off-diagonal entries define
     it, by elimination."""
@@ -391,11 +362,6 @@ def stationary(chain: np.ndarray) -> Any:
     for j in range(A.cols):
         system[A.rows - 1, j] = 1
     return mp.lu_solve(system, mp.matrix([0] * (A.rows - 1) + [1]))
-
-
-def stationary_mass(n: int, spread: float, i: int) -> Any:
-    """Return one entry of the stationary distribution in many digits."""
-    return stationary(random_chain(int(n), float(spread)))[int(i)]
 
 
 def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
@@ -412,24 +378,19 @@ def worst_scaled_tail(k: float, beta: float, complement: Any) -> Any:
         part = complement * mp.mpf(share)
         rest = complement * (1 - mp.mpf(share))
         x, other = (radius + part, rest) if high else (part, radius + rest)
-        above, below = (
-            (mp.mpf(0), part) if high else (rest, part - radius)
-        )  # 1 - r - x and x - r
-        upper = beta_tail(k * other, k * x, above) if above > 0 else mp.mpf(0)
-        return (
-            (upper + (beta_tail(k * x, k * other, below) if below > 0 else 0))
-            / x
-            / beta
-        )
+        # 1 - r - x and x - r
+        above, below = (0, part) if high else (rest, part - radius)
+        upper = beta_tail(k * other, k * x, above) if above > 0 else 0
+        lower = beta_tail(k * x, k * other, below) if below > 0 else 0
+        return (upper + lower) / x / beta
 
     def roughly(share: float, high: bool) -> float:
         x = float(radius) + c * share if high else c * share
         above = 0.0 if high else c * (1.0 - share)
         below = c * share if high else x - float(radius)
-        upper = float(betainc(k * (1 - x), k * x, above)) if above > 0 else 0.0
-        return (
-            upper + (float(betainc(k * x, k * (1 - x), below)) if below > 0 else 0.0)
-        ) / x
+        # at 0 and below, the tail is 0
+        upper = betainc(k * (1 - x), k * x, max(above, 0.0))
+        return float(upper + betainc(k * x, k * (1 - x), max(below, 0.0))) / x
 
     best = mp.mpf(0)
     for high in (False, True):
@@ -457,9 +418,8 @@ def exact_radius(k: Any, beta: Any) -> Any:
     beta = float(beta)
     near = 1 - float(mdp.concentration_radius(k, beta, 2, "exact"))
     with mp.workdps(30):
-        low = mp.log(
-            max(mp.mpf(near), mp.mpf(10) ** -60)
-        )  # the tail is above beta where 1 - r is large
+        # the tail is above beta where 1 - r is large
+        low = mp.log(max(mp.mpf(near), mp.mpf(10) ** -60))
         high = mp.log(1 - (1 - mp.mpf(near)) / mp.mpf(1.01))
 
         def excess(y: Any) -> Any:
@@ -477,8 +437,10 @@ def chain_checks() -> list[Check]:
     return [
         Check(
             "markov.stationary_distribution",
-            stationary_entry,
-            stationary_mass,
+            lambda n, spread, i: markov.stationary_distribution(
+                random_chain(n, spread)
+            )[i],
+            lambda n, spread, i: stationary(random_chain(n, float(spread)))[i],
             chains,
             1e-13,
         ),
@@ -584,8 +546,7 @@ def discrete_checks() -> list[Check]:
 def at_scale(delta: float, epsilon: float, b: float, rows: int) -> float:
     """Return delta of Gaussian noise in many digits at the scale the package finds."""
     scale = accounting.gaussian_scale(epsilon, delta, b=b, rows=rows)
-    with mp.workdps(DIGITS):
-        return float(gaussian_profile(mp.mpf(epsilon), mp.mpf(scale), mp.mpf(b), rows))
+    return in_digits(gaussian_profile, epsilon, scale, b, rows)
 
 
 def laplace_profile(epsilon: Any, scale: Any, b: Any, rows: int) -> Any:
@@ -609,18 +570,12 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
     return b / (epsilon + 2 * v)
 
 
-def one_row(delta: float, epsilon: float, b: float) -> float:
-    """Return the scale of Laplace noise that the package finds for one row."""
-    return accounting.laplace_scale(epsilon, delta, b=b)
-
-
 def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
     """Return P(at least `hits` successes), or at most, in many digits at a
     Clopper-Pearson bound: alpha."""
-    bound = mp.mpf(float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper]))
-    with mp.workdps(DIGITS):
-        tail = beta_tail(mp.mpf(hits + upper), mp.mpf(draws - hits + 1 - upper), bound)
-        return float(1 - tail if upper else tail)
+    bound = float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper])
+    tail = in_digits(beta_tail, hits + upper, draws - hits + 1 - upper, bound)
+    return 1 - tail if upper else tail
 
 
 def noise_checks() -> list[Check]:
@@ -629,15 +584,7 @@ def noise_checks() -> list[Check]:
         (share * r * b / s, s, b, r)
         for share, s, b, r in grid([0.0, 0.1, 0.5], [0.02, 0.4], [0.1], [2, 3])
     ]
-    counts = [
-        (h, n, a)
-        for h, n, a in grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9])
-        if h <= n
-    ]
-    tails = {
-        0: [each for each in counts if each[0] > 0],
-        1: [each for each in counts if each[0] < each[1]],
-    }
+    counts = grid([0, 1, 30, 4000], [30, 10**4, 10**6], [0.3, 1e-3, 1e-9])
     single = grid([0.3, 1e-6, 1e-30, 1e-300], [1e-3, 1.0, 30.0], [0.05, 1.0])
     scales = grid([0.3, 1e-6, 1e-30, 1e-290], [1.0, 100.0], [0.05], [1, 10_000])
     bound = "accounting.clopper_pearson, tail at the"
@@ -662,7 +609,7 @@ def noise_checks() -> list[Check]:
         # it is rounded up by 1e-10
         Check(
             "accounting.laplace_scale, one row",
-            one_row,
+            lambda delta, epsilon, b: accounting.laplace_scale(epsilon, delta, b=b),
             largest_private_scale,
             single,
             2e-10,
@@ -672,14 +619,14 @@ def noise_checks() -> list[Check]:
             f"{bound} lower bound",
             partial(tail_at_bound, 0),
             lambda *of: of[-1],
-            tails[0],
+            [at for at in counts if 0 < at[0] <= at[1]],
             1e-9,
         ),
         Check(
             f"{bound} upper bound",
             partial(tail_at_bound, 1),
             lambda *of: of[-1],
-            tails[1],
+            [at for at in counts if at[0] < at[1]],
             1e-9,
         ),
     ]
