@@ -36,9 +36,6 @@ ROOT = Path(__file__).resolve().parents[1]
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SHA256 = "https://w3id.org/ro/terms/workflow-run#sha256"
 
-MEASURED = ("seconds",)
-"""What a manifest measures: it differs in every run."""
-
 FORMATS = {
     ".ipynb": "application/x-ipynb+json",
     ".lock": "text/plain",
@@ -51,17 +48,18 @@ FORMATS = {
 }
 
 
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def project() -> dict[str, Any]:
     """Return the table [project] of pyproject.toml."""
-    return dict(
-        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    )
+    return dict(_pyproject()["project"])
 
 
 def compendium() -> dict[str, Any]:
     """Return the table [tool.compendium] of pyproject.toml."""
-    tool = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
-    return dict(tool.get("compendium", {}))
+    return dict(_pyproject()["tool"]["compendium"])
 
 
 def citation() -> dict[str, Any]:
@@ -104,43 +102,26 @@ def cff() -> str:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     package = project()
     urls = package.get("urls", {})
-    written = {key: value for key, value in citation().items() if key not in CFF_MADE}
     cited = [
         dict(zip(("given-names", "family-names", "orcid"), (*each.names, each.orcid)))
         if each.orcid
         else {"name": each.name}
         for each in authors()
     ]
-    made = {
+    declared = {
         "version": package["version"],
         "license": package["license"],
         "authors": cited,
         "keywords": package["keywords"],
-    }
-    declared = {
         "repository-code": urls.get("Repository"),
         "url": urls.get("Documentation"),
         "doi": compendium().get("doi"),
+        "references": None,  # they follow as they are written
     }
-    made.update({key: value for key, value in declared.items() if value})
-    head = yaml.safe_dump(
-        written | made, sort_keys=False, allow_unicode=True, width=120
-    )
+    known = {key: value for key, value in (citation() | declared).items() if value}
+    head = yaml.safe_dump(known, sort_keys=False, allow_unicode=True, width=120)
     return CFF_HEAD + head + text[text.index("references:\n") :]
 
-
-CFF_MADE = (
-    "references",
-    "version",
-    "license",
-    "authors",
-    "keywords",
-    "repository-code",
-    "url",
-    "doi",
-)
-"""Fields of CITATION.cff that come from pyproject.toml, and the references, which stay
-as they are written."""
 
 CFF_HEAD = (
     "# Version, licence, authors, keywords, addresses and DOI come from "
@@ -167,15 +148,9 @@ def codemeta() -> dict[str, Any]:
         "datePublished": str(cited["date-released"]),
         "license": f"https://spdx.org/licenses/{package['license']}",
         "author": [_agent(each) for each in authors()],
-    }
-    if "Repository" in urls:
-        found["codeRepository"] = urls["Repository"]
-    if "Documentation" in urls:
-        found["url"] = urls["Documentation"]
-    if doi := compendium().get("doi"):
-        found["sameAs"] = f"https://doi.org/{doi}"
-    return {
-        **found,
+        "codeRepository": urls.get("Repository"),
+        "url": urls.get("Documentation"),
+        "sameAs": doi_address(),
         "keywords": package["keywords"],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {package['requires-python']}",
@@ -195,6 +170,13 @@ def codemeta() -> dict[str, Any]:
             for paper in cited["references"]
         ],
     }
+    return {name: value for name, value in found.items() if value}
+
+
+def doi_address() -> str:
+    """Return the address of the archive, or "" if no DOI is declared."""
+    doi = compendium().get("doi")
+    return f"https://doi.org/{doi}" if doi else ""
 
 
 def _agent(author: Author) -> dict[str, str]:
@@ -234,15 +216,14 @@ def codecheck() -> str:
         for name in paths.notebook_names()
         for figure in sorted((ROOT / "figures" / name).glob("*.png"))
     ]
-    names = []
-    for each in authors():
-        author = {"name": each.name}
-        if each.orcid:
-            author["ORCID"] = each.orcid.rpartition("/")[2]
-        names.append(author)
+    names = [
+        {"name": each.name}
+        | ({"ORCID": each.orcid.rpartition("/")[2]} if each.orcid else {})
+        for each in authors()
+    ]
     paper: dict[str, Any] = {"title": cited["title"], "authors": names}
-    if doi := compendium().get("doi"):
-        paper["reference"] = f"https://doi.org/{doi}"
+    if doi := doi_address():
+        paper["reference"] = doi
     paper["reference-other"] = [each["url"] for each in cited["references"]]
     whole = {
         "version": "https://codecheck.org.uk/spec/config/2.0/",
@@ -273,7 +254,6 @@ def address_line() -> str:
     """Return README's line on who wrote this, and where it is: the site, Binder and the
     archive, once declared."""
     urls = project().get("urls", {})
-    doi = compendium().get("doi")
     found = []
     if "Documentation" in urls:
         found.append(f"[the site]({urls['Documentation']})")
@@ -285,8 +265,8 @@ def address_line() -> str:
             f"[the notebooks on Binder]({binder})",
             f"[the repository]({urls['Repository']})",
         ]
-    if doi:
-        found.append(f"[the archive, doi:{doi}](https://doi.org/{doi})")
+    if doi := doi_address():
+        found.append(f"[the archive, doi:{compendium()['doi']}]({doi})")
     names = ", ".join(each.name for each in authors())
     return f"{names}{': ' if found else '.'}{' · '.join(found)}\n\n"
 
@@ -405,7 +385,7 @@ def results() -> tuple[dict[str, bytes], dict[str, dict[str, Any]]]:
         record = json.loads(
             (Path(job.record) / "manifest.json").read_text(encoding="utf-8")
         )
-        kept = {name: value for name, value in record.items() if name not in MEASURED}
+        kept = {name: value for name, value in record.items() if name != "seconds"}
         kept["output"] = f"figures/{job.name}"
         kept["versions"] = runner.keys.versions()
         kept["outputs"] = {
@@ -487,11 +467,6 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             for library, version in manifest["versions"].items()
             for purl in [f"pkg:pypi/{library}@{version}"]
         ]
-        values = {
-            p.name: p.default
-            for p in load(name).parameters.values()
-            if p.name != "output"
-        }
         read = [entity for file, entity in entities.items() if file.startswith("data/")]
         if paths.stage(name):
             read += [
@@ -501,12 +476,13 @@ def crate(files: dict[str, bytes], manifests: dict[str, dict[str, Any]]) -> byte
             ]
         parameters = [
             add(
-                f"#{name}-{parameter}",
+                f"#{name}-{parameter.name}",
                 "PropertyValue",
-                name=parameter,
-                value=str(value),
+                name=parameter.name,
+                value=str(parameter.default),
             )
-            for parameter, value in values.items()
+            for parameter in load(name).parameters.values()
+            if parameter.name != "output"
         ]
         run = made.add_action(
             notebook,
@@ -555,9 +531,8 @@ def _git(*words: str) -> str:
 
 
 def _json(value: Any, *, sort_keys: bool = True) -> bytes:
-    return (
-        json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False) + "\n"
-    ).encode()
+    text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
+    return f"{text}\n".encode()
 
 
 def _format(name: str) -> str:
