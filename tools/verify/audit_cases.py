@@ -158,6 +158,13 @@ def ratio_losses(draw: Losses, weight: float) -> Losses:
     return losses
 
 
+def dirichlet_draws(pair: Sequence[Array], k: float) -> Losses:
+    """Return how to draw from Dir(k p)."""
+    return lambda side, factor, size, rng: dirichlet.dirichlet_mechanism(
+        pair[side], factor * k, size=size, rng=rng
+    )
+
+
 def simplex_cases() -> Iterator[Case]:
     """Yield the simplex release at the grades' border, and below the log-space
     threshold."""
@@ -170,14 +177,11 @@ def simplex_case(k: float, eta: float, shift: float, *, breakable: bool = True) 
     """Return the release of one vector of five shares."""
     pair = swapped(eta + shift, eta, ((1 - 2 * eta - shift) / 3,) * 3)
 
-    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        return dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-
     return claimed(
         "Dirichlet",
         f"n 5, k {k:g}, eta {eta:g}",
         partial(accounting.exact_delta, k=k, shift=shift, eta=eta),
-        ratio_losses(draw, k * shift),
+        ratio_losses(dirichlet_draws(pair, k), k * shift),
         published=published_profile(k, shift=shift, eta=eta, n=5),
         breakable=breakable,
     )
@@ -198,21 +202,17 @@ def matrix_case(k: float, changed: int) -> Case:
     first = np.stack([row[0]] * max(changed, 3))
     second = first.copy()
     second[:changed] = row[1]
-    pair = (first, second)
     one = partial(accounting.exact_delta, k=k, shift=shift, eta=eta)
     composed = accounting.compose(
         k, shift=shift, eta=eta, count=changed, interval=k * shift / 100
     )
 
-    def draw(side: int, factor: float, size: int, rng: np.random.Generator) -> Array:
-        x = dirichlet.dirichlet_mechanism(pair[side], factor * k, size=size, rng=rng)
-        return x[:, :changed]
-
+    draw = dirichlet_draws((first, second), k)
     return claimed(
         "matrix Dirichlet",
         f"k {k:g}, {'one row changes' if changed == 1 else 'all 32 rows change'}",
         one if changed == 1 else composed.delta,
-        ratio_losses(draw, k * shift),
+        ratio_losses(lambda *of: draw(*of)[:, :changed], k * shift),
         published=published_profile(k, shift=shift, eta=eta, n=4, eta_bar=eta_bar, m=3),
         breakable=k > 50,
         pair_bounds=composed.delta_bounds if changed > 1 else None,
@@ -447,14 +447,14 @@ class Finite:
     mechanism: str
     setting: str
     laws: Callable[[float], Array]
-    neighbours: list[tuple[int, int]]
+    neighbours: list[list[int]]
     draw: Callable[[int, float, int, np.random.Generator], Integers]
     claim: Profile
     published: Profile
 
 
 def profile(
-    laws: Array, neighbours: list[tuple[int, int]], epsilon: Array
+    laws: Array, neighbours: list[list[int]], epsilon: Array
 ) -> tuple[Array, list[int]]:
     """Return the largest delta over the neighbours at each epsilon, and which pair has
     it, few different ones."""
@@ -489,7 +489,7 @@ def finite_cases(mechanism: Finite) -> Iterator[Case]:
         )
 
 
-def finite_losses(mechanism: Finite, pair: tuple[int, int]) -> Losses:
+def finite_losses(mechanism: Finite, pair: list[int]) -> Losses:
     """Return how to draw log-likelihood ratios of a pair of inputs."""
     with np.errstate(divide="ignore", invalid="ignore"):
         tables = {
@@ -507,12 +507,6 @@ def boltzmann_exact_draws() -> Finite:
     """Return the exact sampler of the stationary distribution."""
     total, bins, t = 6, 3, 10.0
 
-    def law(x: Integers, t: float) -> Array:
-        return np.exp(boltzmann.log_stationary(x, t))
-
-    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.sample_exact(x, t, size=size, rng=rng)
-
     def claim(epsilon: Array) -> Array:
         deltas = [
             [boltzmann.epsilon.hockey_stick_sums(loss, mass, e).max() for e in epsilon]
@@ -520,9 +514,15 @@ def boltzmann_exact_draws() -> Finite:
         ]
         return np.max(deltas, axis=0)
 
-    setting = f"N {total}, n {bins}, t {t:g}"
     return boltzmann_mechanism(
-        "Boltzmann, exact draws", setting, total, bins, t, law, sample, claim
+        "Boltzmann, exact draws",
+        f"N {total}, n {bins}, t {t:g}",
+        total,
+        bins,
+        t,
+        lambda x, t: np.exp(boltzmann.log_stationary(x, t)),
+        lambda x, t, size, rng: boltzmann.sample_exact(x, t, size=size, rng=rng),
+        claim,
     )
 
 
@@ -530,20 +530,20 @@ def boltzmann_chain() -> Finite:
     """Return the Metropolis chain after a few steps."""
     total, bins, t, steps = 4, 3, 5.0, 12
 
-    def law(x: Integers, t: float) -> Array:
-        return boltzmann.k_step_distribution(x, t, steps)
-
-    def sample(x: Integers, t: float, size: int, rng: np.random.Generator) -> Integers:
-        return boltzmann.metropolis(x, t, steps, chains=size, rng=rng)
-
     def claim(epsilon: Array) -> Array:
         return np.array(
             [boltzmann.mixing_delta(total, bins, t, steps, epsilon=e) for e in epsilon]
         )
 
-    setting = f"N {total}, n {bins}, t {t:g}, {steps} steps"
     return boltzmann_mechanism(
-        "Boltzmann, chain", setting, total, bins, t, law, sample, claim
+        "Boltzmann, chain",
+        f"N {total}, n {bins}, t {t:g}, {steps} steps",
+        total,
+        bins,
+        t,
+        lambda x, t: boltzmann.k_step_distribution(x, t, steps),
+        lambda x, t, size, rng: boltzmann.metropolis(x, t, steps, chains=size, rng=rng),
+        claim,
     )
 
 
@@ -563,7 +563,7 @@ def boltzmann_mechanism(
     """
     states = boltzmann.configurations(total, bins)
     apart = np.abs(states[:, None] - states).sum(axis=-1)
-    neighbours = [(int(x), int(y)) for x, y in np.argwhere(apart == 2)]
+    neighbours = np.argwhere(apart == 2).tolist()
 
     def laws(factor: float) -> Array:
         return np.array([law(x, t / factor) for x in states])
@@ -641,7 +641,7 @@ def word_mechanism(
     apart = (distance > 0) & (distance <= b)
     if adjacency is None:
         apart[1:] = False  # one input stands for all
-    neighbours = [(int(w), int(v)) for w, v in np.argwhere(apart)]
+    neighbours = np.argwhere(apart).tolist()
 
     def claim(level: Array) -> Array:
         return profile(laws(1.0), neighbours, level)[0]

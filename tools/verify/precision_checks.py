@@ -573,9 +573,10 @@ def largest_private_scale(delta: Any, epsilon: Any, b: Any) -> Any:
 def tail_at_bound(upper: int, hits: int, draws: int, alpha: float) -> float:
     """Return P(at least `hits` successes), or at most, in many digits at a
     Clopper-Pearson bound: alpha."""
-    bound = float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper])
-    tail = in_digits(beta_tail, hits + upper, draws - hits + 1 - upper, bound)
-    return 1 - tail if upper else tail
+    bound = mp.mpf(float(accounting.audit.clopper_pearson(hits, draws, alpha)[upper]))
+    with mp.workdps(DIGITS):
+        tail = beta_tail(mp.mpf(hits + upper), mp.mpf(draws - hits + 1 - upper), bound)
+        return float(1 - tail if upper else tail)
 
 
 def noise_checks() -> list[Check]:

@@ -13,14 +13,10 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
-import shutil
 import sys
-import textwrap
 import time
 from functools import partial
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -176,89 +172,9 @@ were not tried where no proof names the worst, time and memory as side channels,
 sampler of a release, whose law release/tests/test_chain.py compares with the one drawn
 here.
 
-[Figure](audit.png), [every number](audit.csv). Rerun: `make audit`; `python -m
+[Every number](audit.csv). Rerun: `make audit`; `python -m
 tools.verify.privacy_audit --write` renews these files.
 """
-
-
-def draw_figure(table: pd.DataFrame) -> plt.Figure:
-    """Return the figure: a panel for each setting, claim, published bound, bracket, and
-    the broken version's bound."""
-    figures.style()
-    panels = list(table.groupby(["mechanism", "setting"], sort=False))
-    columns = 4
-    rows = math.ceil(len(panels) / columns)
-    fig, axes = plt.subplots(
-        rows, columns, figsize=(figures.house_style.WIDTHS[2], 1.55 * rows + 0.4)
-    )
-    for ax in axes.flat[len(panels) :]:
-        ax.set_axis_off()
-    for ax, ((mechanism, setting), rows_of_setting) in zip(axes.flat, panels):
-        part = rows_of_setting.sort_values("epsilon")
-        x = part["epsilon"]
-        middle = (part["lower"] + part["upper"]) / 2
-        half = (part["upper"] - part["lower"]) / 2
-        ax.plot(
-            x,
-            part["published_delta"],
-            "--",
-            color=figures.PAPER,
-            label="published bound",
-        )
-        ax.plot(
-            x,
-            part["claimed_delta"],
-            color=figures.OURS,
-            lw=1.8,
-            label="claim of the package",
-        )
-        ax.plot(
-            x,
-            part["pair_delta"],
-            ":",
-            color=figures.TRUE,
-            lw=0.8,
-            label="exact, these inputs",
-        )
-        ax.errorbar(
-            x,
-            middle,
-            half,
-            fmt="none",
-            elinewidth=0.9,
-            capsize=1.5,
-            color=figures.TRUE,
-            label="audit bracket",
-        )
-        ax.plot(
-            x,
-            part["broken_lower"],
-            "^",
-            ms=3,
-            color=figures.OTHER,
-            label="20 % off, proven at least",
-        )
-        ax.set(
-            ylim=(0, 1.2 * max(part["claimed_delta"].max(), part["broken_lower"].max()))
-        )
-        unbroken = re.sub(
-            "(?<!,) ", "\N{NO-BREAK SPACE}", setting
-        )  # lines end after commas
-        ax.set_title(
-            f"{mechanism}\n{textwrap.fill(unbroken, 36)}", fontsize=6, linespacing=1.1
-        )
-        ax.tick_params(labelsize=6, pad=1.5)
-    fig.legend(
-        *axes.flat[1].get_legend_handles_labels(),
-        loc="outside upper center",
-        ncols=5,
-        fontsize=7,
-    )
-    fig.supxlabel("ε, in nats", fontsize=8)
-    fig.supylabel(
-        "δ: claimed, exact, audited (what is beyond a panel is cut)", fontsize=8
-    )
-    return fig
 
 
 def main() -> int:
@@ -276,11 +192,10 @@ def main() -> int:
     begun = time.perf_counter()
     table = run(cases(release_cases()), arguments.draws, arguments.seed)
     output = paths.build() / "audit"
-    figures.save(draw_figure(table), "audit", table, str(output))
+    figures.save_table(table, "audit", str(output))
     if arguments.write:
         results = paths.root() / "tools" / "verify" / "results"
-        for name in ("audit.png", "audit.csv"):
-            shutil.copyfile(output / name, results / name)
+        figures.save_table(table, "audit", str(results))
         (results / "audit.md").write_text(
             markdown(table, arguments.draws), encoding="utf-8"
         )
