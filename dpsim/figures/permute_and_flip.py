@@ -303,13 +303,10 @@ def draw_errors(
             lw=0.6,
             color=colour,
         )
-        above = mechanism == "exponential"
-        for epsilon, error in published[str(mechanism)]:
-            if part["epsilon"].min() <= epsilon <= part["epsilon"].max():
-                label = f"{error:g}"
-                if above and (epsilon, error) in published["permute-and-flip"]:
-                    label = ""  # because it is written at the same point there
-                place = (6, 5) if above else (-6, -13)
-                mark_published(ax, epsilon, error, label, offset=place)
+    places = dict.fromkeys(published["exponential"], (6, 5))
+    places |= dict.fromkeys(published["permute-and-flip"], (-6, -13))
+    for (epsilon, error), place in places.items():
+        if table["epsilon"].min() <= epsilon <= table["epsilon"].max():
+            mark_published(ax, epsilon, error, f"{error:g}", offset=place)
     ax.set(yscale="log", xlabel=r"promised $\epsilon$", ylabel="wrong segments")
     plain_ticks(ax.yaxis, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))

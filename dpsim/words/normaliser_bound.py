@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from dpsim.checks import Array
 from dpsim.words.candidates import Chain, successors
 
-# The number of expanded windows, and the gap between the bounds, at which the search
-# stops.
-WINDOWS, GAP = 10_000, 1e-3
+# The number of expanded windows at which the search stops.
+WINDOWS = 10_000
 # The number of windows that are expanded in one step.
 BATCH = 50
 # The bytes of message bounds, and the number of narrow windows, beyond which the
@@ -82,12 +81,12 @@ def largest_log_ratio(chain: Chain, n: int, rate: float) -> float:
     """Return an upper bound on log(Z_v / Z_w) over words that differ in one letter.
 
     The words are all feasible words w, v of length n, and q = exp(-rate) with
-    rate >= 0. The bound holds up to a relative error of 1e-9. It exceeds the largest
-    log-ratio by at most 1e-3 unless the chain needs more than 10,000 windows. In that
-    case, it is the largest bound among the windows that are still open. It is instead
-    the trivial bound, which is the rate, if the message bounds need more than 256 MiB
-    (16 n S^2 bytes), or if there may be more than 500,000 narrow windows (n times the
-    largest number of successors times the sum of their squares).
+    rate >= 0. The bound holds up to a relative error of 1e-9. It is the largest
+    log-ratio unless the chain needs more than 10,000 windows. In that case, it is the
+    largest bound among the windows that are still open. It is instead the trivial
+    bound, which is the rate, if the message bounds need more than 256 MiB (16 n S^2
+    bytes), or if there may be more than 500,000 narrow windows (n times the largest
+    number of successors times the sum of their squares).
     """
     able = np.diff(chain.indptr)  # successors of each state
     narrow = n * (able**2).sum() * able.max()
@@ -223,20 +222,12 @@ def _branch_and_bound(
             heapq.heappush(heap, (-value, next(numbers), window))
 
     add(list(windows.narrow()))
-    lower = 0.0
-    for step in range(WINDOWS // BATCH):
-        if not heap or -heap[0][0] - lower <= GAP:
+    for _ in range(WINDOWS // BATCH):
+        if not heap or windows.whole(heap[0][2]):
             break
-        best = [heapq.heappop(heap) for _ in range(min(BATCH, len(heap)))]
-        closed = [(-value, window) for value, _, window in best]
-        if step & (step - 1) == 0:  # now and then, follow the best to a whole word
-            window = best[0][2]
-            while wider := windows.wider(window):
-                value, window = max(zip(bounds(wider), wider))
-                closed.append((value, window))
-        lower = max([lower, *(value for value, w in closed if windows.whole(w))])
-        add([child for *_, window in best for child in windows.wider(window)])
-    return max(lower, -heap[0][0]) if heap else lower
+        best = [heapq.heappop(heap)[2] for _ in range(min(BATCH, len(heap)))]
+        add([child for window in best for child in windows.wider(window)])
+    return -heap[0][0] if heap else 0.0
 
 
 class _Windows:
@@ -271,7 +262,7 @@ class _Windows:
                     yield from [window] if i == n - 1 else self._further_right(window)
 
     def wider(self, window: Window) -> list[Window]:
-        """Return the windows with one more known state, or none of a whole word.
+        """Return the windows with one more known state, or the window of a whole word.
 
         This state is on the side where fewer states are known.
         """
@@ -279,7 +270,7 @@ class _Windows:
         first = i - len(left)
         whole_right = i + len(right) == self.n - 1
         if whole_right and first == 0:
-            return []
+            return [window]
         if not whole_right and (first == 0 or len(left) > len(right)):
             return self._further_right(window)
         outermost = left[0] if left else state
