@@ -141,6 +141,7 @@ def expected_error(
     return checks.plain(_mean(pmf(counts, epsilon, b, mechanism=mechanism)))
 
 
+@checks.fits_into_memory("size")
 def draw_distances(
     counts: ArrayLike,
     epsilon: float,
