@@ -124,7 +124,8 @@ def test_zones_that_touch_lie_within_the_simplification_of_each_other():
 
 
 def merge_by_hand(counts, adjacency, target, rule):
-    """The merging rule on dictionaries of frozensets, sharing nothing with the arrays."""
+    """The merging rule on dictionaries of frozensets, sharing nothing with the
+    arrays."""
     n = len(counts)
     groups = [frozenset([i]) for i in range(n)]
 

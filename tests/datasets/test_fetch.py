@@ -54,7 +54,8 @@ def server():
 
 @pytest.fixture
 def month(tmp_path, monkeypatch):
-    """Return a small month as TLC publishes it, and make the project a copy without one."""
+    """Return a small month as TLC publishes it, and make the project a copy without
+    one."""
     (tmp_path / "project" / "notebooks").mkdir(parents=True)
     shutil.copytree(ROOT / "data", tmp_path / "project" / "data")
     monkeypatch.setenv("DPSIM_ROOT", str(tmp_path / "project"))

@@ -21,13 +21,14 @@ def random_chains(shape, n, seed, concentration=1.0):
 
 
 def birth_death(up, down):
-    """Reflecting birth-death chain (tridiagonal) and the logarithms of its exact stationary weights."""
+    """Reflecting birth-death chain (tridiagonal) and the logarithms of its exact
+    stationary weights."""
     P = np.diag(up, 1) + np.diag(down, -1)
     P += np.diag(1 - P.sum(axis=1))
     return P, np.concatenate([[0.0], np.cumsum(np.log(up) - np.log(down))])
 
 
-# ------------------------------------------------------------------------------ stationary distributions
+# --- stationary distributions ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
@@ -145,7 +146,8 @@ def test_a_stored_zero_is_no_way_from_one_state_to_another():
     ],
 )
 def test_transient_states_have_no_mass(order, n):
-    """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what the shares of long walks give."""
+    """One closed class, of two states: (2/3, 1/3) there, whatever the order, and what
+    the shares of long walks give."""
     P = np.zeros((n, n))
     P[:3, :3] = np.array([[0.5, 0.5, 0], [1.0, 0, 0], [0.2, 0.3, 0.5]])[
         np.ix_(order, order)
@@ -165,7 +167,7 @@ def test_transient_states_have_no_mass(order, n):
     np.testing.assert_allclose(moved, 1 / n - expected, atol=1e-13)
 
 
-def test_rows_that_sum_to_one_within_roundings_are_left_and_printed_digits_renormalised():
+def test_sums_within_roundings_are_left_and_printed_digits_renormalised():
     P = random_chains((), 30, seed=8)
     P[3, 0] += 4e-15
     assert (markov_sparse.stochastic("P", sparse.csr_array(P)).toarray() == P).all()
@@ -183,7 +185,10 @@ def test_rows_that_sum_to_one_within_roundings_are_left_and_printed_digits_renor
 def test_other_rows_are_refused_with_their_sum_and_the_way_out():
     P = random_chains((), 30, seed=8)
     P[3, 0] += 2e-6
-    message = r"^P row 3 must sum to 1 within 1e-06, got 1\.000002: markov\.transition_matrix makes"
+    message = (
+        r"^P row 3 must sum to 1 within 1e-06, got 1\.000002: "
+        r"markov\.transition_matrix makes"
+    )
     for call in (markov.ergodicity_coefficient, markov.fundamental_matrix):
         with pytest.raises(ValueError, match=message):
             call(P)
@@ -209,7 +214,7 @@ def test_bad_matrices_are_refused(P):
         markov.stationary_distribution(P)
 
 
-# --------------------------------------------------------------------------------------- sparse chains
+# --- sparse chains --------------------------------------------------------------------
 
 
 def random_sparse(n, per_row, seed):
@@ -238,7 +243,8 @@ def test_sparse_chain_against_elimination_and_its_own_bound():
 
 @pytest.mark.parametrize("n", [3, 30])
 def test_error_bound_is_nearly_attained(n):
-    """A likely state that all others return to at the same rate: the bound is the error, so that a part of it fails."""
+    """A likely state that all others return to at the same rate: the bound is the
+    error, so that a part of it fails."""
     P = np.full((n, n), 1e-3 / (n - 1))
     P[0, 0] = 1 - 1e-3
     P[1:] = 0.9 * np.eye(n)[1:] + 0.1 * np.eye(n)[0]
@@ -272,7 +278,8 @@ def test_slowly_mixing_sparse_chain_is_solved_or_refused():
 
 
 def test_gth_keeps_its_digits_beyond_underflow():
-    """Pivots of 1e-300 and probabilities down to 1e-308, where elimination in floats gives nan or zero."""
+    """Pivots of 1e-300 and probabilities down to 1e-308, where elimination in floats
+    gives nan or zero."""
     up = np.full(40, 1e-16)
     down = np.full(40, 0.5)
     P, logs = birth_death(up, down)
@@ -291,7 +298,7 @@ def test_gth_keeps_its_digits_beyond_underflow():
     )
 
 
-# ------------------------------------------------------------------------------------- transition matrix
+# --- transition matrix ----------------------------------------------------------------
 
 
 def test_transition_matrix():
@@ -315,7 +322,7 @@ def test_counts_are_checked(counts, message):
         markov.transition_matrix(counts)
 
 
-# ------------------------------------------------------------------------- coefficients, fundamental matrix
+# --- coefficients, fundamental matrix -------------------------------------------------
 
 
 def tau_by_linear_programs(P):
@@ -364,7 +371,7 @@ def test_total_variation():
         markov.total_variation([0.5, 0.5], [0.5, 0.4])
 
 
-# ------------------------------------------------------------------------------------------ random walks
+# --- random walks ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
@@ -428,7 +435,8 @@ def test_walk_never_takes_an_impossible_step_at_the_end_of_the_range():
 def test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribution(
     as_sparse,
 ):
-    """At u = 0 the first entry is 0 as well: `>=` would take it; at u = 1/2 the third."""
+    """At u = 0 the first entry is 0 as well: `>=` would take it; at u = 1/2 the
+    third."""
     P = np.array(
         [
             [0.0, 0.5, 0.0, 0.5],
@@ -443,7 +451,7 @@ def test_walk_never_takes_an_impossible_step_where_a_uniform_meets_the_distribut
     )[:, 1].tolist() == [1, 3, 3]
 
 
-# ------------------------------------------------------------------------------------ perturbation bounds
+# --- perturbation bounds --------------------------------------------------------------
 
 
 def counterexample():
@@ -467,7 +475,7 @@ def test_theorem_five_has_a_counterexample():
     assert moved < dirichlet.stationary_bound(P, N, k)
 
 
-def test_a_row_with_fewer_records_than_states_has_a_bound_over_the_transitions_that_occur():
+def test_a_row_of_few_records_has_a_bound_over_the_transitions_that_occur():
     pi = np.full(5, 0.2)
     N = np.array([3.0, 50, 50, 50, 50])
     k = np.full(5, 40.0)
@@ -511,11 +519,12 @@ def test_matrix_dirichlet_bound():
         )
 
 
-# ------------------------------------------------------------------------------------------------ roundings
+# --- roundings ------------------------------------------------------------------------
 
 
 def test_the_bound_covers_a_residual_lost_to_rounding():
-    """A slow chain of powers of two: pi P rounds to pi although pi is 2^-28 off in each state."""
+    """A slow chain of powers of two: pi P rounds to pi although pi is 2^-28 off in each
+    state."""
     slow = 2.0**-30
     P = np.array([[1 - slow, slow], [3 * slow, 1 - 3 * slow]])
     exact = np.array([0.75, 0.25])
@@ -526,7 +535,8 @@ def test_the_bound_covers_a_residual_lost_to_rounding():
 
 
 def test_a_pivot_below_the_normal_floats_loses_no_digits():
-    """The way from 1 to 0 over 2 has a probability of 2e-320, which a float holds to four digits."""
+    """The way from 1 to 0 over 2 has a probability of 2e-320, which a float holds to
+    four digits."""
     tiny = 1e-160
     P = np.array([[1.0, 3e-320, 0.0], [0.0, 1.0, tiny], [tiny, 0.5, 0.5]])
     back = Fraction(tiny) * Fraction(tiny) / (Fraction(tiny) + Fraction(1, 2))

@@ -1,4 +1,5 @@
-"""Draws of improbable events: the first bits that leave a comparison open, and the errors of a tree's branches."""
+"""Draws of improbable events: the first bits that leave a comparison open, and the
+errors of a tree's branches."""
 
 import mpmath
 import numpy as np

@@ -9,7 +9,8 @@ ROUNDING = 1e-14
 
 
 def qp(x, constraints):
-    """The nearest feasible point according to a QP solver that shares nothing with the sort."""
+    """The nearest feasible point according to a QP solver that shares nothing with the
+    sort."""
     import cvxpy as cp
 
     y = cp.Variable(len(x))
@@ -20,7 +21,8 @@ def qp(x, constraints):
 
 
 def kkt_violation(x, y, lower, support):
-    """Return how far y is from lower + max(x - lower - tau, 0) for the best tau (0 at the projection)."""
+    """Return how far y is from lower + max(x - lower - tau, 0) for the best tau (0 at
+    the projection)."""
     gap = (x - y)[support]
     slack = (y - lower)[support]
     positive = slack > 1e-12

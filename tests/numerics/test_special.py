@@ -1,4 +1,5 @@
-"""Functions that switch to a series, against many digits on both sides of the switch."""
+"""Functions that switch to a series, against many digits on both sides of the
+switch."""
 
 import mpmath as mp
 import numpy as np
@@ -11,7 +12,8 @@ from tools.verify.precision_checks import special_checks
 
 @pytest.mark.parametrize("check", special_checks(), ids=lambda check: check.function)
 def test_special_functions_against_sixty_digits(check):
-    """On both sides of every switch to a series; 1 in 10 of the grids of two and more arguments, `make audit` all."""
+    """On both sides of every switch to a series; 1 in 10 of the grids of two and more
+    arguments, `make audit` all."""
     points = check.grid[:: 1 if len(check.grid[0]) == 1 else 10]
     assert max(error(check, point) for point in points) <= check.tolerance
 
@@ -31,7 +33,8 @@ def test_the_beta_quantile_is_right_where_the_inverse_of_scipy_fails():
 def test_gamma_functions_hold_up_to_the_edges_of_their_domain_and_refuse_beyond(
     x, kind
 ):
-    """At 0 they gave NaN for NumPy's numbers and ZeroDivisionError for Python's, and -inf for log B(1e10, 1e-300)."""
+    """At 0 they gave NaN for NumPy's numbers and ZeroDivisionError for Python's, and
+    -inf for log B(1e10, 1e-300)."""
     for y in (1e-300, 1e-10, 0.5, 1e10, 8e307):
         with mp.workdps(700):
             a = mp.mpf(x)
