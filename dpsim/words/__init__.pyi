@@ -3,7 +3,6 @@ from .private_word import (
 )
 from .exact_epsilon import (
     exact_word_epsilon as exact_word_epsilon,
-    word_epsilon_bounds as word_epsilon_bounds,
 )
 from .automaton import (
     HammingAutomaton as HammingAutomaton,

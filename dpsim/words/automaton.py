@@ -43,6 +43,10 @@ def alphabet_counts(n: int, m: int) -> NDArray[np.object_]:
     n : int, from 1 to 10,000
     m : int, at least 1
 
+    Returns
+    -------
+    array of Python integers (n + 1,)
+
     Examples
     --------
     >>> from dpsim import words
@@ -294,6 +298,10 @@ def chain_counts(
     ----------
     words : array_like (k, n), a word in each row
     adjacency, start, letters : as in `HammingAutomaton`
+
+    Returns
+    -------
+    array of float (k, n + 1)
 
     Examples
     --------

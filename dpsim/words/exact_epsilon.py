@@ -60,6 +60,10 @@ def exact_word_epsilon(
         As in `HammingAutomaton`. A chain must have at most 1,000 feasible words, and on
         it the staircase's offset is 0.
 
+    Returns
+    -------
+    float, at most the promised epsilon
+
     Examples
     --------
     >>> from dpsim import words
@@ -80,47 +84,15 @@ def exact_word_epsilon(
     return _exact_epsilon(space, length, Mechanism(mechanism, epsilon, b, offset))
 
 
-def word_epsilon_bounds(
-    length: int,
-    epsilon: float,
-    *,
-    b: int = 1,
-    letters: int | Sequence[Hashable] | None = None,
-    adjacency: ArrayLike | sp.sparray | None = None,
-    start: Hashable | None = None,
-) -> dict[str, float]:
-    """Return a proven upper bound on the exact epsilon of each mechanism.
-
-    All mechanisms have the same promised epsilon. On all words of an alphabet, and on a
-    chain with at most 1,000 feasible words, the bound is the exact epsilon itself. On a
-    larger chain it is the promised epsilon, except for the exponential mechanism with
-    b = 1 (which the staircase then is, too). For these, it comes from a bound on how
-    much one letter can change the normaliser, which takes about a second.
-
-    Parameters
-    ----------
-    length, epsilon, b, letters, adjacency, start : as in `exact_word_epsilon`
-
-    Examples
-    --------
-    >>> from dpsim import words
-    >>> bounds = words.word_epsilon_bounds(5, 5.0, letters=2)
-    >>> {name: round(bound, 4) for name, bound in bounds.items()}
-    {'permute-and-flip': 3.0874, 'exponential': 2.5, 'staircase': 2.5}
-    """
-    length = checks.integer("length", length, 1)
-    b = checks.integer("b", b, 1)
-    epsilon = checks.scalar("epsilon", epsilon, 0.0)
-    space = word_space(letters, adjacency, start)
-    offset = 0 if space.chain else None
-    return {
-        name: _bound(space, length, Mechanism(name, epsilon, b, offset))[0]
-        for name in MECHANISMS
-    }
-
-
 def _bound(space: WordSpace, n: int, mechanism: Mechanism) -> tuple[float, bool]:
-    """Return a proven bound on the exact epsilon, and whether it is exact itself."""
+    """Return a proven bound on the exact epsilon, and whether it is exact itself.
+
+    On all words of an alphabet, and on a chain with at most 1,000 feasible words, it is
+    the exact epsilon. On a larger chain it is the promised epsilon, except for the
+    exponential mechanism with b = 1 (which the staircase then is, too). For these, it
+    comes from a bound on how much one letter can change the normaliser, which takes
+    about a second.
+    """
     chain = space.chain
     if chain is None or _feasible_words(chain, n) <= ENUMERATED:
         return _exact_epsilon(space, n, mechanism), True

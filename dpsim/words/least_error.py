@@ -32,6 +32,10 @@ def least_expected_error(n: int, m: int, epsilon: float, b: int = 1) -> float:
     epsilon : float in [0, 30], the exact epsilon
     b : int, the largest distance between neighbours, at least 1
 
+    Returns
+    -------
+    float, in letters
+
     Examples
     --------
     >>> from dpsim import words
@@ -69,6 +73,10 @@ def least_mean_error(apart: ArrayLike, epsilon: float) -> float:
     apart : array_like of int (words, words)
         The distance between each pair of words; neighbours are at distance 1.
     epsilon : float in [0, 20], because the solver fails for larger values
+
+    Returns
+    -------
+    float, in letters
 
     Examples
     --------

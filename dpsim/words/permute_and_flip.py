@@ -101,6 +101,10 @@ def pmf(
         staircase takes one vector of counts and the best offset for it. Use it only if
         the counts are not secret, for example for all words over an alphabet.
 
+    Returns
+    -------
+    array of float (..., n + 1)
+
     Examples
     --------
     >>> from dpsim import words
@@ -132,6 +136,10 @@ def expected_error(
     ----------
     counts, epsilon, b, mechanism : as in `pmf`
 
+    Returns
+    -------
+    array of float (...)
+
     Examples
     --------
     >>> from dpsim import words
@@ -159,6 +167,10 @@ def draw_distances(
         its best offset
     size : int or sequence of int, optional
     rng : Generator, int or None
+
+    Returns
+    -------
+    array of int, of the shape `size`, or int
 
     Examples
     --------

@@ -70,6 +70,11 @@ def privatize(
     rng : Generator, int or None
         None uses the operating system's entropy; anything else makes a simulation.
 
+    Returns
+    -------
+    private.Private
+        The word, in the type of the input, its epsilon and its statement.
+
     Notes
     -----
     The mechanism is calibrated to an epsilon that is smaller by the margin that

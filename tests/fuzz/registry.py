@@ -1172,13 +1172,6 @@ spent = st.tuples(spaces_of_words, law(), st.integers(1, 4)).map(
     lambda x: {**x[0], **x[1], "length": x[2]}
 )
 add("words.exact_epsilon.exact_word_epsilon", between(0, 60), spent)
-bounded = spent.map(lambda x: {name: x[name] for name in x if name != "mechanism"})
-add(
-    "words.exact_epsilon.word_epsilon_bounds",
-    between(0, 60),
-    bounded,
-    call=lambda **kw: list(words_.word_epsilon_bounds(**kw).values()),
-)
 add(
     "words.candidates.word_space", anything, spaces_of_words, checked=False
 )  # text is an alphabet

@@ -261,7 +261,6 @@ NO_NUMERIC = {
     "words.exact_epsilon.exact_word_epsilon": {
         "adjacency"
     },  # as of words.automaton.HammingAutomaton
-    "words.exact_epsilon.word_epsilon_bounds": {"adjacency"},  # likewise
 }
 
 WELCOME = {  # what is no real number, and yet means something
@@ -269,7 +268,6 @@ WELCOME = {  # what is no real number, and yet means something
         (f"words.{name}", "letters", "text")
         for name in (
             "exact_epsilon.exact_word_epsilon",
-            "exact_epsilon.word_epsilon_bounds",
             "private_word.privatize",
         )
     ),

@@ -15,7 +15,6 @@ from dpsim import words
 from dpsim.words import (
     HammingAutomaton,
     alphabet_counts,
-    exact_epsilon,
     exact_word_epsilon,
     expected_error,
 )
@@ -349,49 +348,18 @@ def test_exact_epsilon_is_that_of_all_pairs(word, where, space, distance, b, mec
     assert exact == pytest.approx(brute, rel=1e-12, abs=1e-13) and exact <= 4.0 + 1e-12
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize(
     ("adjacency", "n"),
     [(FOUR, 5), (RING, 6), (TRAP, 6), (np.ones((3, 3)) - np.eye(3), 5)],
 )
-def test_bounds_of_the_epsilon_hold_where_it_is_known(
-    adjacency, n, mechanism, monkeypatch
-):
+def test_the_largest_log_ratio_gives_the_exact_epsilon(adjacency, n):
     for epsilon in (0.5, 3.0, 8.0):
         exact = exact_word_epsilon(
-            n, epsilon, mechanism=mechanism, adjacency=adjacency, start=0
+            n, epsilon, mechanism="exponential", adjacency=adjacency, start=0
         )
-        monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)  # as on a large chain
-        bounds = words.word_epsilon_bounds(n, epsilon, adjacency=adjacency, start=0)
-        monkeypatch.undo()
-        bound = bounds[mechanism]
-        assert exact - 1e-12 <= bound <= epsilon
-        if mechanism != "permute-and-flip":
-            assert bound == pytest.approx(exact, abs=2e-3)
-
-
-@pytest.mark.parametrize("b", [1, 2])
-@pytest.mark.parametrize(
-    "where", [{"letters": 3}, {"letters": 1}, {"adjacency": FOUR, "start": 0}]
-)
-def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
-    exact = {
-        k: exact_word_epsilon(5, 3.0, mechanism=k, b=b, **where) for k in MECHANISMS
-    }
-    assert words.word_epsilon_bounds(5, 3.0, b=b, **where) == exact
-    monkeypatch.setattr(exact_epsilon, "ENUMERATED", 0)  # as on a large chain
-    bounds = words.word_epsilon_bounds(5, 3.0, b=b, **where)
-    if "letters" in where:
-        assert bounds == exact
-    elif b > 1:
-        assert bounds == dict.fromkeys(MECHANISMS, 3.0)
-    else:
-        assert bounds["permute-and-flip"] == 3.0  # the theorem alone
-        for name in MECHANISMS[1:]:
-            assert exact[name] - 1e-12 <= bounds[name] < 3.0
-        assert words.word_epsilon_bounds(5, 1e4, **where) == dict.fromkeys(
-            MECHANISMS, 1e4
-        )
+        chain = word_space(None, adjacency, 0).chain
+        ratio = largest_log_ratio(chain, n, epsilon / 2)
+        assert exact - 1e-12 <= epsilon / 2 + ratio <= exact + 2e-9
 
 
 @pytest.mark.parametrize(
@@ -403,10 +371,10 @@ def test_word_epsilon_bounds_are_exact_or_proven(where, b, monkeypatch):
         ({"letters": None}, "letters must be given"),
     ],
 )
-def test_word_epsilon_bounds_refuse_bad_input(bad, message):
+def test_exact_word_epsilon_refuses_bad_input(bad, message):
     good = {"length": 3, "epsilon": 1.0, "b": 1, "letters": 2}
     with pytest.raises(ValueError, match=message):
-        words.word_epsilon_bounds(**(good | bad))
+        exact_word_epsilon(**(good | bad))
 
 
 def test_bounds_on_messages_hold_for_every_word():
@@ -449,7 +417,7 @@ def test_the_largest_log_ratio_is_that_of_all_pairs(n, returns):
         log_z = np.log(np.exp(-rate * distances).sum(axis=1))
         largest = ((log_z - log_z[:, None]) * (distances == 1)).max()
         bound = largest_log_ratio(word_space(**where).chain, n, rate)
-        assert largest - 1e-12 <= bound <= largest + 1.1e-3
+        assert largest - 1e-12 <= bound <= largest + 2e-9
 
 
 def test_the_successors_of_a_state_differ_in_their_letters():
