@@ -263,7 +263,7 @@ def draw_replications(
                 mec="w",
                 mew=0.5,
                 zorder=4,
-                clip_on=False,
+                clip_on=some.empty,  # an empty line has no box of its own
             )
         ax.set(xscale="log", ylim=(-0.8, 0.8))
         ax.set_title(
