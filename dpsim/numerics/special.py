@@ -30,13 +30,14 @@ def log_beta_tail(x: Array, p: Array, k: Array) -> Array:
     This is the logarithm of the probability that an entry of Dir(k p) with mean p is
     below x.
     """
-    x, p, k = np.broadcast_arrays(x, p, k)
+    # copied, because numba lets numpy warn of arrays that are views of a smaller one
+    x, p, k = map(np.array, np.broadcast_arrays(x, p, k))
     left = x < p
     mean = np.where(left, p, 0.5)
     a = k * mean
     b = k * (1.0 - mean)
-    below = np.where(left, x, 0.25)
-    far = log_beta_kernel(below, mean, k) - np.log(a) + tail_series(below, a, b, left)
+    kernel = log_beta_kernel(np.where(left, x, 0.25), mean, k)
+    far = kernel - np.log(a) + tail_series(x, a, b, left)
     near = np.log(betainc(k * p, k * (1.0 - p), np.where(left, p, x)))
     return np.where(left, np.minimum(far, 0.0), near)
 

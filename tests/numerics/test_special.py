@@ -1,6 +1,9 @@
 """Functions that switch to a series, against many digits on both sides of the
 switch."""
 
+import subprocess
+import sys
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -60,3 +63,12 @@ def test_gamma_functions_hold_up_to_the_edges_of_their_domain_and_refuse_beyond(
                     call(*map(kind, arguments))
         with pytest.raises(ValueError, match=r"^t must be in"):
             special.log_gamma_ratio(kind(x), kind(wrong))
+
+
+def test_the_first_call_of_a_process_warns_of_nothing() -> None:
+    call = (
+        "import numpy as np; from dpsim.numerics import special; "
+        "special.log_beta_tail(np.array(0.01), np.array([0.1, 0.9]), np.array([9.0]))"
+    )
+    strict = [sys.executable, "-W", "error::FutureWarning", "-c", call]
+    subprocess.run(strict, check=True)
