@@ -356,10 +356,10 @@ def generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     """Return the generator of a simulation.
 
     It is the given generator, one made from an integer seed, or, if rng is None, a new
-    one seeded by the operating system. A release uses `private.source` instead, because
-    the next numbers of NumPy's generators can be predicted from the previous ones.
-    Raises ValueError for a negative seed, and TypeError for anything else, including
-    the legacy RandomState.
+    one seeded by the operating system. A release uses `streams.private` instead,
+    because the next numbers of NumPy's generators can be predicted from the previous
+    ones. Raises ValueError for a negative seed, and TypeError for anything else,
+    including the legacy RandomState.
     """
     if isinstance(rng, np.random.Generator):
         return rng

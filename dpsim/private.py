@@ -63,22 +63,6 @@ class Private:
         return f"Private(value={value}, {', '.join(rest)})"
 
 
-def result(
-    value: Any,
-    words: str,
-    *,
-    epsilon: float,
-    delta: float,
-    simulation: bool,
-    **parameters: Any,
-) -> Private:
-    """Return a `Private`; the statement of a simulation begins with `SIMULATION`."""
-    statement = f"{SIMULATION} {words}" if simulation else words
-    return Private(
-        value, statement, float(epsilon), float(delta), simulation, parameters
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
     """A mechanism for given public arguments, which has not read the secret yet.
@@ -103,26 +87,21 @@ class Mechanism:
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def release(self, secret: Any, rng: np.random.Generator | int | None) -> Private:
-        """Return one release; the statement of a simulation begins with SIMULATION."""
-        generator, simulation = source(rng)
-        value = self.draw(secret, generator)
-        return result(
-            value,
-            self.statement,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            simulation=simulation,
-            **self.parameters,
+        """Return one release; the statement of a simulation begins with SIMULATION.
+
+        If rng is None, nobody can predict the generator (`streams.private`), so the
+        value is a release. A seed or a generator gives a simulation.
+        """
+        generator = streams.private() if rng is None else checks.generator(rng)
+        words = self.statement if rng is None else f"{SIMULATION} {self.statement}"
+        return Private(
+            self.draw(secret, generator),
+            words,
+            float(self.epsilon),
+            float(self.delta),
+            rng is not None,
+            dict(self.parameters),
         )
-
-
-def source(rng: np.random.Generator | int | None) -> tuple[np.random.Generator, bool]:
-    """Return the generator for a value, and whether the value is only a simulation.
-
-    If rng is None, nobody can predict the generator (`streams.private`), so the value
-    is a release. A seed or a generator gives a simulation.
-    """
-    return (streams.private(), False) if rng is None else (checks.generator(rng), True)
 
 
 def strip_labels(value: Any, keep: bool = True) -> tuple[Any, Callable[[Any], Any]]:

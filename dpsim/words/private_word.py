@@ -111,7 +111,7 @@ def privatize(
     if mechanism is not None:
         checks.choice("mechanism", mechanism, MECHANISMS)
     space = word_space(letters, adjacency, start)
-    generator, simulation = private.source(rng)
+    checks.generator(rng)  # refused before the word is read
     public_labels = checks.flag("public_labels", public_labels)
     bare, labelled = _strip_labels(word, public_labels)
     automaton = HammingAutomaton(bare, letters=space)
@@ -124,8 +124,6 @@ def privatize(
         chosen = chosen._replace(name="permute-and-flip")
         spent = epsilon - margin  # by the theorem: it is at most the promised epsilon
     spent = epsilon if spent >= epsilon - margin else spent + margin
-    log_distances = automaton.log_counts + chosen.log_f(automaton.log_counts)
-    released = automaton.draw_word(log_distances, generator)
     kind = "exact" if exact else "a proven upper bound"
     place = "network" if space.chain else "alphabet"
     public = f"The length and the {place}"
@@ -137,17 +135,25 @@ def privatize(
         f"by the mechanism {chosen.name} at the promised epsilon "
         f"{private.round_up(chosen.epsilon, '.6g')}. {public} are public."
     )
-    return private.result(
-        labelled(released),
-        statement,
+
+    def draw(automaton: HammingAutomaton, rng: np.random.Generator) -> Any:
+        log_distances = automaton.log_counts + chosen.log_f(automaton.log_counts)
+        return labelled(automaton.draw_word(log_distances, rng))
+
+    parameters = {
+        "mechanism": chosen.name,
+        "promised_epsilon": chosen.epsilon,
+        "b": chosen.b,
+        "offset": chosen.offset,
+    }
+    guarantee = private.Mechanism(
         epsilon=spent,
         delta=0.0,
-        simulation=simulation,
-        mechanism=chosen.name,
-        promised_epsilon=chosen.epsilon,
-        b=chosen.b,
-        offset=chosen.offset,
+        statement=statement,
+        draw=draw,
+        parameters=parameters,
     )
+    return guarantee.release(automaton, rng)
 
 
 def _best_known(space: WordSpace, b: int) -> str:
