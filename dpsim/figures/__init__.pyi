@@ -7,7 +7,6 @@ from .house_style import (
     plain_ticks as plain_ticks,
     mark_published as mark_published,
     mark_source as mark_source,
-    round_up as round_up,
     TRUE as TRUE,
     PAPER as PAPER,
     OURS as OURS,

@@ -14,7 +14,6 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from numpy.typing import ArrayLike
 
 from dpsim import checks, files
-from dpsim.private import round_up as round_up
 
 WIDTHS = {1: 3.5, 2: 7.2}
 """The widths in inches of a figure of one column and of a figure of two columns."""

@@ -1,4 +1,5 @@
-"""Policies against quantecon, inner problems against HiGHS, radii against probabilities, bounds in runs."""
+"""Policies against quantecon, inner problems against HiGHS, radii against
+probabilities, bounds in runs."""
 
 from dataclasses import FrozenInstanceError, replace
 from itertools import pairwise, product
@@ -18,7 +19,8 @@ def generator(*key):
 
 
 def restricted(mdp, rng):
-    """The model with about half of the actions taken away, at least one left in each state."""
+    """The model with about half of the actions taken away, at least one left in each
+    state."""
     allowed = rng.random(mdp.rewards.shape) < 0.5
     allowed[
         np.arange(len(allowed)), rng.integers(0, allowed.shape[1], len(allowed))
@@ -34,7 +36,8 @@ def holed(mdp, rng):
 
 
 def peer(mdp):
-    """The same model in quantecon; forbidden actions earn minus infinity and stay where they are."""
+    """The same model in quantecon; forbidden actions earn minus infinity and stay where
+    they are."""
     from quantecon.markov import DiscreteDP
 
     rewards = np.where(mdp.allowed, mdp.rewards, -np.inf)
@@ -92,7 +95,8 @@ def test_policies_and_values_are_those_of_quantecon(mdp):
 
 
 def randomised(mdp, rng):
-    """A policy that plays every allowed action with some probability: (stages, S, A), or (S, A) without a horizon."""
+    """A policy that plays every allowed action with some probability: (stages, S, A),
+    or (S, A) without a horizon."""
     stages = 1 if mdp.horizon is None else mdp.horizon
     weights = (
         rng.dirichlet(np.ones(mdp.rewards.shape[1]), size=(stages, len(mdp.rewards)))
@@ -183,7 +187,8 @@ def test_a_batch_equals_its_members(mdp):
 
 
 def highs(p, support, values, radius, beta):
-    """Least expectations over the paper's set (1), a linear programme (P) each, solved as blocks of one."""
+    """Least expectations over the paper's set (1), a linear programme (P) each, solved
+    as blocks of one."""
     blocks = []
     right = []
     free = []
@@ -302,7 +307,8 @@ def test_radii_at_beta_one_tenth(kind, n, k, expected):
 
 
 def scaled_tail(x, k, radius):
-    """g_r(x) / x: how probably a Beta variable of mean x is at least the radius from it, over x."""
+    """g_r(x) / x: how probably a Beta variable of mean x is at least the radius from
+    it, over x."""
     above = np.where(
         x + radius < 1,
         special.betaincc(k * x, k * (1 - x), np.minimum(x + radius, 1)),
@@ -355,7 +361,8 @@ def test_radii_broadcast_shrink_with_k_and_beta_and_are_ordered():
 
 
 def missed(p, k, beta, kind):
-    """How much more often draws are at least the radius away than with probability beta, in standard errors."""
+    """How much more often draws are at least the radius away than with probability
+    beta, in standard errors."""
     radius = mdps.concentration_radius(k, beta, len(p), kind)
     drawn = dirichlet.dirichlet_mechanism(p, k, size=40_000, rng=generator(51))
     return ((np.abs(drawn - p).max(axis=1) >= radius).mean() - beta) / np.sqrt(

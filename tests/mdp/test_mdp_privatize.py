@@ -1,4 +1,5 @@
-"""mdp.privatize: what the release spends, every vector that may change accounted for; what is public."""
+"""mdp.privatize: what the release spends, every vector that may change accounted for;
+what is public."""
 
 import math
 from dataclasses import replace
@@ -121,7 +122,8 @@ def test_plans_by_default_lose_less_than_half_of_those_of_the_paper(epsilon):
 
 @pytest.mark.parametrize("p", [0.0, 0.2, 0.4, 0.9])
 def test_two_neighbours_by_quadrature(p):
-    """Two states: the release of one vector is a Beta variable, whose divergence is an integral."""
+    """Two states: the release of one vector is a Beta variable, whose divergence is an
+    integral."""
     eta, epsilon, delta = 0.2, 1.5, 0.05
     x = np.linspace(1e-9, 1 - 1e-9, 200_001)
     densities = []

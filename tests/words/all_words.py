@@ -1,4 +1,5 @@
-"""Words by brute force: all of a space, their distances, and what a law of the distance spends on them."""
+"""Words by brute force: all of a space, their distances, and what a law of the distance
+spends on them."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +28,8 @@ ONWARD = {
 
 
 def without_return(adjacency, start):
-    """The walks that never go back at once: a state is a letter and the one before it."""
+    """The walks that never go back at once: a state is a letter and the one before
+    it."""
     pairs = [(None, start), *map(tuple, np.argwhere(adjacency).tolist())]
     onward = [
         [b == c and a != d and adjacency[c, d] for c, d in pairs] for a, b in pairs

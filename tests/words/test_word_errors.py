@@ -1,4 +1,5 @@
-"""The declared error of a private word against the terms of its proof, added up anew."""
+"""The declared error of a private word against the terms of its proof, added up
+anew."""
 
 import math
 

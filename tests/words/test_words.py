@@ -1,4 +1,5 @@
-"""Words: brute force over all words, all subsets and all orders; mpmath; linear programming; chi-square."""
+"""Words: brute force over all words, all subsets and all orders; mpmath; linear
+programming; chi-square."""
 
 import itertools
 import math
@@ -50,7 +51,8 @@ SIGNIFICANCE = 1e-6
 
 
 def some(*names):
-    """Parametrise over the word, its space, all words of it and their distances from the word."""
+    """Parametrise over the word, its space, all words of it and their distances from
+    the word."""
     spaces = [
         (*SPACES[name], list(feasible(len(SPACES[name][0]), **SPACES[name][1])))
         for name in names
@@ -142,7 +144,8 @@ def test_one_word_for_each_distance():
 
 
 def test_states_of_very_different_growth_keep_their_counts():
-    # The last state is a trap with one continuation; the others multiply by twenty at each letter.
+    # The last state is a trap with one continuation; the others multiply by twenty at
+    # each letter.
     clique = np.ones((22, 22)) - np.eye(22)
     clique[21] = np.eye(22)[21]
     automaton = HammingAutomaton([21] * 250, adjacency=clique, start=0)
@@ -167,7 +170,8 @@ def test_alphabet_counts(n, m):
 
 
 def subset_pmf(counts, epsilon, b):
-    """Definition 4 as printed: the alternating sum over all subsets of the other words, in 60 digits."""
+    """Definition 4 as printed: the alternating sum over all subsets of the other words,
+    in 60 digits."""
     with mpmath.workdps(60):
         distances = [k for k, count in enumerate(counts) for _ in range(count)]
         weights = [mpmath.exp(-mpmath.mpf(epsilon) * k / (2 * b)) for k in distances]
@@ -378,7 +382,8 @@ def test_exact_word_epsilon_refuses_bad_input(bad, message):
 
 
 def test_bounds_on_messages_hold_for_every_word():
-    """A step's bounds exchanged, or its shared terms, and some word's message leaves its interval."""
+    """A step's bounds exchanged, or its shared terms, and some word's message leaves
+    its interval."""
     rng = np.random.default_rng(22)
     for _ in range(80):
         states = int(rng.integers(3, 6))
@@ -436,7 +441,8 @@ def test_the_successors_of_a_state_differ_in_their_letters():
     [(2, 2, 1.0, 1), (3, 2, 0.7, 2), (2, 3, 1.5, 1), (3, 2, 2.0, 3)],
 )
 def test_least_error_is_that_of_all_mechanisms(n, m, lost, b):
-    """A linear programme in the whole matrix P(r | w), without symmetry: least largest expected distance."""
+    """A linear programme in the whole matrix P(r | w), without symmetry: least largest
+    expected distance."""
     distances = apart(list(feasible(n, m)))
     size = len(distances)
     rows = []

@@ -1,4 +1,5 @@
-"""words.privatize: the law of the release for all neighbours, by enumeration; labels; what is public."""
+"""words.privatize: the law of the release for all neighbours, by enumeration; labels;
+what is public."""
 
 import traceback
 
@@ -100,7 +101,8 @@ def test_the_release_has_the_law_it_states(name, monkeypatch):
 
 
 class Rare:
-    """A generator whose first uniform numbers are the smallest, as the first 53 bits rarely are."""
+    """A generator whose first uniform numbers are the smallest, as the first 53 bits
+    rarely are."""
 
     def __init__(self, zeros):
         self.left = zeros
@@ -114,7 +116,8 @@ class Rare:
     ("epsilon", "zeros"), [(30.0, 0), (40.0, 1), (60.0, 1), (100.0, 2), (2000.0, 55)]
 )
 def test_no_word_is_too_improbable_to_be_drawn(epsilon, zeros, monkeypatch):
-    """With one letter of two the other letter has the probability 1 / (1 + e^epsilon): 53 bits are not enough."""
+    """With one letter of two the other letter has the probability 1 / (1 + e^epsilon):
+    53 bits are not enough."""
     logs = Mechanism("exponential", 2.0 * epsilon, 1).log_f(np.zeros(2))
     tree = exact_draws.weight_tree(logs - logs.max())
     drawn = exact_draws.descend.py_func
@@ -129,7 +132,8 @@ def test_no_word_is_too_improbable_to_be_drawn(epsilon, zeros, monkeypatch):
 
 @pytest.mark.parametrize(("zeros", "first"), [(0, 2), (1, 2), (2, 1)])
 def test_improbable_words_of_a_network_are_drawn_too(zeros, first, monkeypatch):
-    """Of the words that differ everywhere from 9, 9, ..., one begins with 1, and 40^11 begin with 2."""
+    """Of the words that differ everywhere from 9, 9, ..., one begins with 1, and 40^11
+    begin with 2."""
     n = 12
     roads = np.zeros((43, 43))
     roads[0, [1, 2, 9]] = roads[1, 1] = roads[9, 9] = 1.0
@@ -142,7 +146,8 @@ def test_improbable_words_of_a_network_are_drawn_too(zeros, first, monkeypatch):
 
 
 def test_the_margin_covers_the_rounding_of_the_draws():
-    """The bound is far below the smallest margin for the papers' words, and grows with their length and epsilon."""
+    """The bound is far below the smallest margin for the papers' words, and grows with
+    their length and epsilon."""
     for space, n, epsilon in (
         ({"letters": 4}, 14, 10.0),
         ({"adjacency": FOUR, "start": 0}, 14, 10.0),
@@ -206,8 +211,8 @@ def test_a_large_network_spends_a_proven_bound(monkeypatch):
 
 
 def test_where_only_the_promise_is_known_permute_and_flip_is_used(monkeypatch):
-    """At the same promise its error is never larger, so the exponential mechanism would be
-    the wrong choice."""
+    """At the same promise its error is never larger, so the exponential mechanism would
+    be the wrong choice."""
     where = {"adjacency": FOUR, "start": 0, "rng": 1}
     word = list(next(feasible(5, adjacency=FOUR, start=0)))
     small = words.privatize(word, epsilon=2.0, b=1, **where)
