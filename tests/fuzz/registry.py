@@ -83,7 +83,7 @@ LEFT_OUT = {
         release.release_folder.* release.command_lines.* release.options.*
         release.private_chain.* release.owner.* release.report.* released.*
         datasets.taxi.known_trips datasets.taxi.trips_label datasets.download.*
-        datasets.taxi_month.* ledger.*
+        ledger.*
         runner.* files.* paths.* cli.* faces.* notebook.* parameters.*""",
     "draws, or dresses what is drawn: tests/figures, tests/test_ledger.py, and in a "
     "browser tests/site": """
