@@ -257,10 +257,7 @@ def address_line() -> str:
     found = []
     if "Documentation" in urls:
         found.append(f"[the site]({urls['Documentation']})")
-    if repository := re.fullmatch(
-        r"https://github\.com/([^/]+/[^/]+?)/?", urls.get("Repository", "")
-    ):
-        binder = f"https://mybinder.org/v2/gh/{repository[1]}/HEAD?labpath=notebooks%2F00_overview.ipynb"
+    if binder := addresses.binder(urls, "00_overview"):
         found += [
             f"[the notebooks on Binder]({binder})",
             f"[the repository]({urls['Repository']})",

@@ -25,7 +25,7 @@ from quantecon.markov import gth_solve
 from scipy import optimize
 
 import dpsim_release
-from dpsim import dirichlet, markov, mdp, streams, words
+from dpsim import dirichlet, markov, mdp, words
 from dpsim.checks import Integers
 from dpsim.ledger.table_formats import markdown_table
 from release.tools.scale import ENDS, write_trips
@@ -79,31 +79,6 @@ def residual(P: np.ndarray, pi: Any) -> float:
     """Return the largest 1-norm of pi P - pi over the chains."""
     pi = np.asarray(pi)
     return float(np.abs(np.einsum("ci,cij->cj", pi, P) - pi).sum(axis=1).max())
-
-
-def release_ours(count: int) -> np.ndarray:
-    """Private chains and their stationary distributions, in chunks over the threads."""
-    P = chains(1)[0]
-
-    def work(size: int, rng: np.random.Generator) -> np.ndarray:
-        return markov.stationary_distribution(
-            dirichlet.dirichlet_mechanism(P, 60.0, size=size, rng=rng)
-        )
-
-    return np.concatenate(streams.in_chunks(work, count, 250, seed=1, name="benchmark"))
-
-
-def release_floor(count: int) -> list[np.ndarray]:
-    """The floor: the gammas drawn by numpy, one jitted GTH for each matrix, over the
-    same threads."""
-    parameters = 60.0 * chains(1)[0]
-
-    def work(size: int, rng: np.random.Generator) -> Any:
-        gammas = rng.standard_gamma(parameters, size=(size, STATES, STATES))
-        gammas /= gammas.sum(axis=-1, keepdims=True)
-        return [gth_solve(P) for P in gammas]
-
-    return streams.in_chunks(work, count, 250, seed=1, name="benchmark")
 
 
 def delta_closed(n: int) -> Any:
@@ -246,17 +221,6 @@ COMPARISONS = [
         residual,
         "Error: the largest 1-norm of pi P - pi over the chains. Ours also checks "
         "each chain, which the others do not.",
-    ),
-    Comparison(
-        "private chains and their stationary distributions",
-        "private chains",
-        [10, 100, 1000, 10_000],
-        same,
-        {"ours": release_ours, "floor": release_floor},
-        remark=(
-            "Floor: numpy draws the gammas and a jitted GTH solves each matrix, on as "
-            "many threads."
-        ),
     ),
     Comparison(
         "1,000 private words",

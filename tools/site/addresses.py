@@ -4,6 +4,7 @@ workflow publishes, as the workflow's environment says."""
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 
@@ -25,6 +26,17 @@ def declared() -> dict[str, str]:
     """Return `completed` of what pyproject.toml declares."""
     text = (paths.root() / "pyproject.toml").read_text(encoding="utf-8")
     return completed(tomllib.loads(text)["project"].get("urls", {}))
+
+
+def binder(urls: Mapping[str, str], notebook: str) -> str:
+    """Return the address that opens a notebook on Binder, or "" if the repository's,
+    https://github.com/<owner>/<name>, is not known."""
+    address = urls.get("Repository", "")
+    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", address)
+    if not found:
+        return ""
+    path = f"notebooks%2F{notebook}.ipynb"
+    return f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path}"
 
 
 def filled(markdown: str, urls: Mapping[str, str]) -> str:

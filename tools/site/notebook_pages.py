@@ -449,19 +449,11 @@ def launch(name: str) -> list[str]:
     """Return a link that opens the notebook on Binder: none where the address of the
     repository is not known.
 
-    The address, https://github.com/<owner>/<name>, is `Repository` below
-    `[project.urls]` or that of the workflow that publishes. Binder installs what
-    environment.yml lists; Colab would install nothing, so no cell would run there.
+    Binder installs what environment.yml lists; Colab would install nothing, so no cell
+    would run there.
     """
-    address = addresses.declared().get("Repository", "")
-    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+?)/?", address)
-    if not found:
-        return []
-    path = f"notebooks/{name}.ipynb"
-    binder = (
-        f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath={path.replace('/', '%2F')}"
-    )
-    return [f'<a href="{binder}">open on Binder</a>']
+    binder = addresses.binder(addresses.declared(), name)
+    return [f'<a href="{binder}">open on Binder</a>'] if binder else []
 
 
 def reference(name: str) -> str:
