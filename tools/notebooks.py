@@ -28,8 +28,11 @@ KERNEL = {
 }
 LANGUAGE = {
     "codemirror_mode": {"name": "ipython", "version": 3},
-    **{"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
-    **{"nbconvert_exporter": "python", "pygments_lexer": "ipython3"},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
 }
 """What JupyterLab writes when it saves a notebook, without the version of Python, which
 differs between machines. JupyterLab adds the version to a notebook that it opens, and

@@ -166,11 +166,11 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             "releases": [],
         }
         return new, 0o600
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         raise ValueError(
             f"budget: {path} must be an ordinary file with one name, got "
-            f"{found.st_nlink} names or another kind of file"
+            f"{status.st_nlink} names or another kind of file"
         )
     try:
         book = files.read_json(path)
@@ -203,7 +203,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
             f"budget: {path} is for {names[0]}, got a release for {names[1]}: their "
             "losses do not add up"
         )
-    return book, stat.S_IMODE(found.st_mode)
+    return book, stat.S_IMODE(status.st_mode)
 
 
 @contextmanager

@@ -48,9 +48,9 @@ def release_lines(
         tell(f"only --check works on this system: {error}")
     if check:
         counts_aloud(source, Options(**options), tell)
-        found = sources.table_files(source)
-        tell(f"{len(found):>15,} files counted:")
-        for file in found:
+        files = sources.table_files(source)
+        tell(f"{len(files):>15,} files counted:")
+        for file in files:
             tell(f"{'':>16}{visible(file)}")
         tell("nothing was sampled, spent or written")
         return []
@@ -103,10 +103,12 @@ def plan_lines(
     yield expected_error.COLUMNS
 
 
-def _numbers(name: str, text: str, kind: Any, number: int | None = None) -> list[Any]:
+def _numbers(
+    name: str, text: str, convert: Any, number: int | None = None
+) -> list[Any]:
     """Return the numbers in an option's comma-separated list."""
     try:
-        numbers = [kind(part) for part in text.split(",")]
+        numbers = [convert(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if not numbers or number not in (None, len(numbers)):

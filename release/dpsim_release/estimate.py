@@ -92,8 +92,8 @@ class Estimate(NamedTuple):
 
 def rule(support: Support, kind: str = LEARNED) -> str:
     """Return, in words, the rule by which a chain on this support is estimated."""
-    few = support.indices.size < LEAST_PAIRS
-    if kind == PLAIN or few or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
+    small = support.indices.size < LEAST_PAIRS
+    if kind == PLAIN or small or support.kind in (PRIVATE_PAIRS, PRIVATE_LABELS):
         return PLAIN_RULE
     return RULE
 
@@ -195,30 +195,30 @@ def _posterior(
     table = bin_shares(
         bin_likelihood(counts, bins, noise), numbers, np.ones(bins[0].size), 0.0
     )
-    kinds = np.rint(np.log(expected) / math.log(RATIO))
+    groups = np.rint(np.log(expected) / math.log(RATIO))
     mean = np.empty(noisy.size)
     evidence = np.empty(noisy.size)
     quantiles = np.empty((LEVELS.size, noisy.size))
-    for kind in np.unique(kinds):
-        group = np.flatnonzero(kinds == kind)
+    for number in np.unique(groups):
+        members = np.flatnonzero(groups == number)
         counts, place, numbers = np.unique(
-            seen[group], return_inverse=True, return_counts=True
+            seen[members], return_inverse=True, return_counts=True
         )
         likelihood = bin_likelihood(counts, bins, noise)
         joint: Array = likelihood * bin_shares(likelihood, numbers, table, LEAN)
         total = joint.sum(axis=1)
         without = np.maximum(likelihood[:, 0], np.finfo(float).tiny)
-        evidence[group] = np.log(total / without)[place]
+        evidence[members] = np.log(total / without)[place]
         means = (joint * np.clip(counts[:, None], *bins)).sum(axis=1) / total
-        mean[group] = means[place]
+        mean[members] = means[place]
         below = np.cumsum(joint, axis=1)[:, :-1] / total[:, None]
         for level, values in zip(LEVELS, quantiles):
-            moved = noise.scale * math.copysign(
+            shift = noise.scale * math.copysign(
                 math.log(1.0 - abs(2.0 * level - 1.0)), level - 0.5
             )
             chosen = (below < level).sum(axis=1)
             first, last = (ends[chosen] for ends in bins)
-            values[group] = np.clip(counts + moved, first, last)[place]
+            values[members] = np.clip(counts + shift, first, last)[place]
     return mean, quantiles, evidence
 
 
@@ -285,8 +285,8 @@ def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
     )
     common = sum(share * values for share, values in zip(shares, quantiles))
     counts = 0.5 * (quantiles[LEVELS.size // 2] + common)
-    few = row_sums(counts, support) < 0.5 * wanted
-    return np.where(few[support.rows], mean, counts)
+    too_small = row_sums(counts, support) < 0.5 * wanted
+    return np.where(too_small[support.rows], mean, counts)
 
 
 def expected_counts(support: Support, counts: Array, noise: Noise) -> Array:
@@ -308,9 +308,9 @@ def _margin(places: Integers, counts: Array, n: int, noise: Noise) -> Array:
     sizes = np.maximum(np.bincount(places, minlength=n), 1)
     even = sizes * (counts.sum() / counts.size)
     spread = float(((sums - even) ** 2 / sizes).sum())
-    kept = max(0.0, 1.0 - noise.variance * n / spread) if spread else 0.0
+    weight = max(0.0, 1.0 - noise.variance * n / spread) if spread else 0.0
     least = 1.0 + np.sqrt(noise.variance * sizes)
-    return np.maximum(even + kept * (sums - even), least)
+    return np.maximum(even + weight * (sums - even), least)
 
 
 def _matrix(support: Support, probabilities: Array, arrivals: Any) -> sparse.csr_array:

@@ -118,24 +118,24 @@ def plan(
     for epsilon in levels.ravel().tolist():
         for most in kept_of_each:
             noise = laplace_noise(epsilon, most or 1)
-            kept = events
+            counted = events
             if most is not None and persons is not None:
                 share = min(1.0, most / (events / persons))
-                kept = max(1, math.floor(events * share))
+                counted = max(1, math.floor(events * share))
             threshold = None
             if delta > 0.0:
                 threshold, _ = pair_threshold(noise, most or 1, delta)
-            moved = cells * noise.mean_absolute / (2.0 * kept)
-            spread = math.sqrt(states * cells * noise.variance) / (2.0 * kept)
+            share_of_noise = cells * noise.mean_absolute / (2.0 * counted)
+            spread = math.sqrt(states * cells * noise.variance) / (2.0 * counted)
             row = (
                 epsilon,
                 str(most or "event"),
-                kept,
+                counted,
                 noise.scale,
                 noise.mean_absolute,
                 threshold,
-                moved / (1.0 + moved),
-                min(1.0, moved + spread),
+                share_of_noise / (1.0 + share_of_noise),
+                min(1.0, share_of_noise + spread),
             )
             rows.append(row)
     columns = [

@@ -112,8 +112,8 @@ def positions(values: pd.Series, labels: Sequence[Any]) -> Integers:
         twice = words[words.duplicated()][0]
         raise ValueError(f"labels must be distinct, got {twice!r:.80} more than once")
     named = pd.Index([whole_word(value) for value in distinct], dtype=object)
-    found = words.get_indexer(named)
-    return np.append(found, -1)[codes].astype(np.int64)
+    places = words.get_indexer(named)
+    return np.append(places, -1)[codes].astype(np.int64)
 
 
 def short_label(label: Any, longest: int = MOST_OF_A_LABEL) -> str:

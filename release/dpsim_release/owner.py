@@ -67,8 +67,8 @@ def count_lines(counts: Counts, support: Support | PrivatePairs) -> list[str]:
         lines.append(f"{'':>16}the times are from {counts.seen['first']}")
         lines.append(f"{'':>16}{'to':>18} {counts.seen['last']}")
     seen = {*map(str, counts.trips["origin"]), *map(str, counts.trips["destination"])}
-    kept = report["kept"] - report.get("barred", 0)
-    lines.append(f"{kept:>15,} events counted, between {len(seen):,} states")
+    counted = report["kept"] - report.get("barred", 0)
+    lines.append(f"{counted:>15,} events counted, between {len(seen):,} states")
     never = [str(label) for label in support.labels or () if str(label) not in seen]
     if never:
         names = first_labels(never)
@@ -103,15 +103,15 @@ def utility(chain: PrivateChain, counts: Counts) -> dict[str, Any]:
     shares = sparse.diags_array(1.0 / np.maximum(totals, 1.0)) @ table
     released = chain.estimate.matrix.copy()
     released.resize((n + 1, n + 1))
-    moved = 0.5 * abs(shares - released).sum(axis=1)
-    moved[n] = 1.0
+    distances = 0.5 * abs(shares - released).sum(axis=1)
+    distances[n] = 1.0
     seen = np.flatnonzero(totals)
     lost = own.loc[ends[0] < 0, "origin"].nunique()
     mean = None
     largest = None
     if seen.size:
-        mean = float(totals @ moved / totals.sum())
-        largest = float(moved[seen].max())
+        mean = float(totals @ distances / totals.sum())
+        largest = float(distances[seen].max())
     return {
         "status": chain.statement["status"],
         **counts.report,

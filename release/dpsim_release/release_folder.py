@@ -176,8 +176,8 @@ def load(folder: str | os.PathLike[str]) -> PrivateChain:
             labels.tolist(), rows, columns, facts["support"]
         )
         smallest = {supports.ALL_PAIRS: len(labels), supports.GRAPH: 1}
-        few = support.sizes < smallest.get(facts["support"], 0)
-        refuse("each label must have its pairs", labels[few])
+        incomplete = support.sizes < smallest.get(facts["support"], 0)
+        refuse("each label must have its pairs", labels[incomplete])
     except (
         OSError,
         KeyError,

@@ -82,13 +82,13 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | str) -> str:
         f"{m:,} intervals contain the table's own counts (after any limit on a unit's "
         "events)."
     )
-    told = [
+    texts = [
         f"{count:,} ({low:,.0f} to {high:,.0f})"
         for count, low, high in zip(
             largest["noisy_count"], largest["low"], largest["high"]
         )
     ]
-    pictures = _bars(names, largest["noisy_count"], told, largest, "events", caption)
+    pictures = _bars(names, largest["noisy_count"], texts, largest, "events", caption)
     return pictures + _matrix(chain) + _long_run(chain, bars)
 
 
@@ -128,7 +128,7 @@ def _long_run(chain: PrivateChain, bars: pd.DataFrame | str) -> str:
         bars = chain.stationary().to_frame()
     top = bars.sort_values("stationary", ascending=False, kind="stable").head(BARS)
     caption = "The stationary distribution in the busiest states"
-    told = [f"{share:.1%}" for share in top["stationary"]]
+    texts = [f"{share:.1%}" for share in top["stationary"]]
     if reason:
         caption += f". It has no intervals, because {reason}."
     else:
@@ -139,25 +139,25 @@ def _long_run(chain: PrivateChain, bars: pd.DataFrame | str) -> str:
         )
         width = float((top["high"] - top["low"]).min())
         digits = min(max(1, math.ceil(-math.log10(100.0 * width or 1.0))), 9)
-        told = [
+        texts = [
             f"{share:.{digits}%} ({low:.{digits}%} to {high:.{digits}%})"
             for share, low, high in top.itertuples(index=False)
         ]
     names = map(short_label, top.index)
-    return _bars(names, top["stationary"], told, top, "share of time", caption)
+    return _bars(names, top["stationary"], texts, top, "share of time", caption)
 
 
 def _bars(
     names: Iterable[str],
     values: pd.Series,
-    told: list[str],
+    texts: list[str],
     ends: pd.DataFrame,
     unit: str,
     caption: str,
 ) -> str:
     """Return a picture of horizontal bars with a caption.
 
-    Each bar has its text in `told`, because an interval may be too short to be seen. If
+    Each bar has its text, because an interval may be too short to be seen. If
     `ends` has the columns low and high, the bars have error bars.
     """
     figure = Figure(figsize=(7.2, 0.6 + 0.26 * len(values)), layout="constrained")
@@ -170,7 +170,7 @@ def _bars(
         half = ends["high"] - middle
         axes.errorbar(middle, place, xerr=half, fmt="none", ecolor=OURS, capsize=3)
         end = np.maximum(end, ends["high"])
-    for x, y, text in zip(end, place, told):
+    for x, y, text in zip(end, place, texts):
         axes.annotate(
             text, (x, y), (6, 0), textcoords="offset points", va="center", fontsize=9
         )

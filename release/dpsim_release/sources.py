@@ -40,7 +40,7 @@ NUMBERS = ("text", "whole numbers")
 def read(
     source: Any,
     columns: Mapping[str, str],
-    how: Mapping[str, Callable[[Any], Any]] | None = None,
+    conversions: Mapping[str, Callable[[Any], Any]] | None = None,
     form: text.Form = text.AS_TOLD,
 ) -> tuple[Any, list[str]]:
     """Return an Ibis table with the wanted columns, and all column names of the source.
@@ -54,7 +54,7 @@ def read(
         once.
     columns : mapping
         The name in the source of each wanted column, keyed by the column's new name.
-    how : mapping, optional
+    conversions : mapping, optional
         The functions that convert columns, keyed by new name. All other columns are
         converted by `words`.
     form : Form, optional
@@ -91,7 +91,7 @@ def read(
         read = [(source, source.columns, "")]
     else:
         read = [(*_read_frame(source, wanted), "")]
-    converters = dict.fromkeys(columns, words) | dict(how or {})
+    converters = dict.fromkeys(columns, words) | dict(conversions or {})
     chosen = []
     for table, _, file in read:
         damaged = ibis.null("string")
@@ -110,22 +110,22 @@ def words(values: Any, allowed: Sequence[str] = LABELS) -> Any:
 
     Raises ValueError if the column's type is not allowed.
     """
-    kind = values.type()
-    whole = kind.is_integer() or (kind.is_decimal() and kind.scale == 0)
+    datatype = values.type()
+    whole = datatype.is_integer() or (datatype.is_decimal() and datatype.scale == 0)
     is_a = {
-        "text": kind.is_string(),
+        "text": datatype.is_string(),
         "whole numbers": whole,
-        "booleans": kind.is_boolean(),
-        "dates": kind.is_date(),
+        "booleans": datatype.is_boolean(),
+        "dates": datatype.is_date(),
     }
     if not any(is_a[name] for name in allowed):
-        hint = ": make it text or Int64" if kind.is_floating() else ""
+        hint = ": make it text or Int64" if datatype.is_floating() else ""
         raise ValueError(
             f"source: column {values.get_name()!r} must be {' or '.join(allowed)}, "
-            f"got {kind}{hint}"
+            f"got {datatype}{hint}"
         )
     text = values.cast("string")
-    if kind.is_string():
+    if datatype.is_string():
         text = text.re_replace(AROUND, "").re_replace(WHOLE_TEXT, r"\1")
     return text.nullif("")
 
@@ -186,24 +186,24 @@ def _read_files(
     parquet = kinds.pop()
     groups: dict[Any, list[str]] = {}
     for file in files:
-        how: Any
+        layout: Any
         if parquet:
-            how, names = _parquet_schema(file, wanted)
+            layout, names = _parquet_schema(file, wanted)
         else:
-            how, names = text.header(file, wanted, form)
+            layout, names = text.header(file, wanted, form)
         with _naming(file):
             _refuse_others(wanted, names)
-        groups.setdefault((how, names), []).append(file)
+        groups.setdefault((layout, names), []).append(file)
     connection, _ = scratch.connect()
-    found = []
-    for (how, names), some in groups.items():
+    tables = []
+    for (layout, names), members in groups.items():
         if parquet:
-            with _naming(some[0]):
-                table = _table(connection, *_scan(_parquet(some, how)))
+            with _naming(members[0]):
+                table = _table(connection, *_scan(_parquet(members, layout)))
         else:
-            table = _table(connection, *text.rows(some, how, names, wanted))
-        found.append((table, names, some[0]))
-    return found
+            table = _table(connection, *text.rows(members, layout, names, wanted))
+        tables.append((table, names, members[0]))
+    return tables
 
 
 def table_files(paths: Sequence[str]) -> list[str]:
@@ -211,7 +211,7 @@ def table_files(paths: Sequence[str]) -> list[str]:
 
     Raises ValueError if a folder contains no file that can be read.
     """
-    found: dict[tuple[int, int], str] = {}
+    files: dict[tuple[int, int], str] = {}
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
@@ -221,8 +221,8 @@ def table_files(paths: Sequence[str]) -> list[str]:
                 f"source: the folder {path!r} holds no file that ends in {FORMATS}"
             )
         for file in inside:
-            found.setdefault(_identity(ordinary(file)), file)
-    return list(found.values())
+            files.setdefault(_identity(ordinary(file)), file)
+    return list(files.values())
 
 
 def _tables_in(folder: Path, visited: set[tuple[int, int]]) -> Iterator[str]:
@@ -290,8 +290,8 @@ def _parquet_schema(
 
 def _reason(error: Exception) -> str:
     """Return, in one line, the reason why a database cannot read a file."""
-    told = str(error).partition("Detail: Python exception")[0]
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    message = str(error).partition("Detail: Python exception")[0]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     words = " ".join(lines[:3])[:300] or type(error).__name__
     return f"not a readable table ({words})"
 
@@ -338,10 +338,10 @@ def _arrow(column: pd.Series) -> Any:
 
     Python objects become words, and values of other types keep their type.
     """
-    kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
-        kind = kind.categories.dtype
-    if pd.api.types.is_object_dtype(kind) or getattr(kind, "storage", "") == "python":
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype = dtype.categories.dtype
+    if pd.api.types.is_object_dtype(dtype) or getattr(dtype, "storage", "") == "python":
         words = [whole_word(value) for value in column.astype(object)]
         return pa.array(words, pa.string())
     return pa.array(column, from_pandas=True)
@@ -357,16 +357,16 @@ def _scan(dataset: Any) -> tuple[Any, str, dict[str, str]]:
     """
     casts = {}
     fields = {}
-    for name, kind in zip(dataset.schema.names, dataset.schema.types):
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    for name, datatype in zip(dataset.schema.names, dataset.schema.types):
+        value = datatype.value_type if pa.types.is_dictionary(datatype) else datatype
         to, fields[name] = _read_as(value)
         if not fields[name]:
             raise ValueError(
                 f"source: column {name!r} must be {', '.join(LABELS)}, numbers or "
-                f"timestamps, got {kind}"
+                f"timestamps, got {datatype}"
             )
         column = pa.dataset.field(name)
-        if value != kind:
+        if value != datatype:
             column = column.cast(value)
         casts[name] = column if to == value else column.cast(to)
     return _Batches(dataset, casts), "SELECT * FROM {}", fields
@@ -401,29 +401,33 @@ class _Batches:
                 raise ValueError(f"{file}: {error}") from error
 
 
-def _read_as(kind: pa.DataType) -> tuple[Any, str]:
+def _read_as(datatype: pa.DataType) -> tuple[Any, str]:
     """Return the type to which Arrow casts a column, and SQL that converts each value.
 
     The cast succeeds whatever the values are. The SQL yields null for a value that
     cannot be converted. For an unsupported type, "" is returned in place of the SQL.
     """
     of = pa.types
-    if of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind):
+    if (
+        of.is_string(datatype)
+        or of.is_large_string(datatype)
+        or of.is_string_view(datatype)
+    ):
         return pa.large_binary(), "try(decode({}))"
-    if of.is_date32(kind):
+    if of.is_date32(datatype):
         return pa.int32(), "try(CAST(DATE '1970-01-01' + {} AS VARCHAR))"
-    if of.is_timestamp(kind):
+    if of.is_timestamp(datatype):
         factors = {"s": "* 1000000", "ms": "* 1000", "us": "", "ns": "// 1000"}
-        return pa.int64(), f"try(make_timestamp({{}} {factors[kind.unit]}))"
-    if of.is_decimal(kind) and kind.scale == 0:
+        return pa.int64(), f"try(make_timestamp({{}} {factors[datatype.unit]}))"
+    if of.is_decimal(datatype) and datatype.scale == 0:
         return pa.string(), "{}"
-    if of.is_floating(kind) or of.is_decimal(kind):
+    if of.is_floating(datatype) or of.is_decimal(datatype):
         return pa.float64(), "{}"
-    if of.is_integer(kind) or of.is_boolean(kind):
-        return kind, "{}"
-    if of.is_null(kind):
-        return kind, "CAST({} AS VARCHAR)"
-    return kind, ""
+    if of.is_integer(datatype) or of.is_boolean(datatype):
+        return datatype, "{}"
+    if of.is_null(datatype):
+        return datatype, "CAST({} AS VARCHAR)"
+    return datatype, ""
 
 
 def _table(connection: Any, stream: Any, rows: str, fields: Mapping[str, str]) -> Any:

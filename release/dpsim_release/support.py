@@ -198,8 +198,7 @@ def read_categories(
         raise ValueError(
             f"categories: {name!r} cannot be read as UTF-8 text ({error})"
         ) from error
-    found = map(naming.whole_word, written)
-    words = [word for word in found if word is not None]
+    words = [word for word in map(naming.whole_word, written) if word is not None]
     labels = naming.labels_of_words(words)
     first = words[0].lower() if words else ""
     numbers = len(words) > 2 and isinstance(naming.labels_of_words(words[1:])[0], int)
@@ -265,9 +264,9 @@ def counts_on(trips: pd.DataFrame, support: Support) -> tuple[Integers, int]:
     n = len(support.labels)
     _, rows, columns, numbers = pair_counts(trips, support.labels)
     keys = support.rows * n + support.indices
-    found = rows * n + columns
-    place = np.minimum(np.searchsorted(keys, found), keys.size - 1)
-    fits = keys[place] == found
+    occurring = rows * n + columns
+    place = np.minimum(np.searchsorted(keys, occurring), keys.size - 1)
+    fits = keys[place] == occurring
     counts = np.zeros(keys.size, dtype=np.int64)
     counts[place[fits]] = numbers[fits]
     return counts, int(trips["trips"].sum()) - int(counts.sum())
@@ -285,8 +284,8 @@ def pair_counts(
     if labels is None:
         words = trips[["origin", "destination"]].astype(str)
         both = pd.concat([words["origin"], words["destination"]], ignore_index=True)
-        codes, found = pd.factorize(both, sort=True)
-        labels = tuple(found)
+        codes, distinct = pd.factorize(both, sort=True)
+        labels = tuple(distinct)
         origin, destination = np.split(codes.astype(np.int64), 2)
     else:
         origin = naming.positions(trips["origin"], labels)

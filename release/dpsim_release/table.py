@@ -222,8 +222,8 @@ def count_trajectories(
         "written": time,
         "place": place,
     }
-    how = {"time": moments, "written": _as_written}
-    visits, _ = sources.read(source, columns, how, form)
+    conversions = {"time": moments, "written": _as_written}
+    visits, _ = sources.read(source, columns, conversions, form)
     of_unit = ibis.window(group_by=visits.unit)
     order = ibis.window(group_by=visits.unit, order_by=[visits.time, visits.place])
     moves = visits.mutate(
@@ -265,15 +265,15 @@ def _as_written(values: Any) -> Any:
 def _warn_of_counts(columns: Sequence[str], named: Any) -> None:
     """Warn if a column with a common name for counts was not given as the count
     column."""
-    found = [
+    likely = [
         column
         for column in columns
         if column.lower() in LIKE_COUNTS and column not in named
     ]
-    if found:
+    if likely:
         warnings.warn(
             "each row counts as one event, although there is a column "
-            f"{found[0]!r}: name it (--count) if a row stands for several events",
+            f"{likely[0]!r}: name it (--count) if a row stands for several events",
             stacklevel=3,
         )
 
@@ -291,21 +291,25 @@ def _counts(
         declared = labels.distinct_labels("categories", categories)
     summed = _group(events, declared)
     if unit.column is not None:
-        kept = _truncate(summed, unit.events)
-        summed = kept.group_by(["reason", "origin", "destination"]).aggregate(
-            rows=_total(kept.rows),
-            trips=_total(kept.trips),
-            kept=_total(kept.kept),
-            **_times(kept) if moves else {},
+        truncated = _truncate(summed, unit.events)
+        summed = truncated.group_by(["reason", "origin", "destination"]).aggregate(
+            rows=_total(truncated.rows),
+            trips=_total(truncated.trips),
+            kept=_total(truncated.kept),
+            **_times(truncated) if moves else {},
         )
     table = sources.fetch_table(summed)
     if unit.column is None:
         table["kept"] = (table["reason"] == "kept") * table["trips"]
     ends = ["origin", "destination"]
-    some = (table["reason"] == "kept") & (table["trips"] > 0)
-    pairs = table.loc[some, [*ends, "trips", "kept"]]
-    kind = np.int64 if declared is not None and isinstance(declared[0], int) else "str"
-    pairs = pairs.astype(dict.fromkeys(ends, kind)).sort_values(ends, ignore_index=True)
+    present = (table["reason"] == "kept") & (table["trips"] > 0)
+    pairs = table.loc[present, [*ends, "trips", "kept"]]
+    label_type = (
+        np.int64 if declared is not None and isinstance(declared[0], int) else "str"
+    )
+    pairs = pairs.astype(dict.fromkeys(ends, label_type)).sort_values(
+        ends, ignore_index=True
+    )
     before = pairs.drop(columns="kept")
     trips = before.assign(trips=pairs["kept"])
     trips = trips[trips["trips"] > 0].reset_index(drop=True)
@@ -359,8 +363,8 @@ def _group(events: Any, declared: list[Any] | None) -> Any:
     )
     reason = events.reason.coalesce(ibis.cases(*reasons, else_="kept"))
     table = events.mutate(reason=reason)
-    kept = table.reason == "kept"
-    table = table.mutate(**{name: kept.ifelse(table[name], None) for name in ends})
+    is_kept = table.reason == "kept"
+    table = table.mutate(**{name: is_kept.ifelse(table[name], None) for name in ends})
     times = {}
     if "time" in table.columns:
         table = table.mutate(first=table.time, last=table.time)
@@ -407,8 +411,8 @@ def _truncate(grouped: Any, most: int) -> Any:
 
     number = table.trips.cast("float64")
     sampled = ibis.least(places(table.upto) - places(table.upto - number), number)
-    kept = (table.total <= most).ifelse(table.trips, sampled.cast("int64"))
-    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse(kept, 0))
+    remaining = (table.total <= most).ifelse(table.trips, sampled.cast("int64"))
+    return table.mutate(kept=(table.total < MOST_EVENTS).ifelse(remaining, 0))
 
 
 def _hash(*words: Any) -> Any:

@@ -104,7 +104,10 @@ def refuse_other_kinds(file: str) -> None:
             start = stream.read(4096)
     except (OSError, EOFError, zlib.error):
         return  # reading the lines says what is wrong
-    what = next((told for mark, told in MARKS.items() if start.startswith(mark)), None)
+    what = next(
+        (description for mark, description in MARKS.items() if start.startswith(mark)),
+        None,
+    )
     if start.startswith(b"PK\x03\x04") and (b"xl/" in start or b"[Content_" in start):
         what = MARKS[b"\xd0\xcf\x11\xe0"]
     for name, zeros in (("UTF-16LE", start[1::2]), ("UTF-16BE", start[0::2])):

@@ -201,18 +201,13 @@ def _stacked(part: Any, width: int) -> Any:
     if isinstance(title, str) and len(title) > LONGEST_TITLE:
         made["title"] = re.split("(?<=[;,]) ", title)
     mark = made.get("mark")
-    if isinstance(mark, dict) and mark["type"] == "text" and _above(mark):
+    if isinstance(mark, dict) and mark["type"] == "text" and mark.get("y", 0) < 0:
         mark |= {"y": 2 * mark["y"] - 20, "fontSize": 12}
         made["transform"] = [_in_lines(step) for step in made["transform"]]
     x = made.get("x")
     if isinstance(x, dict) and isinstance(x.get("value"), (int, float)):
         x["value"] = min(x["value"], width - 10)
     return made
-
-
-def _above(mark: dict[str, Any]) -> bool:
-    """Return whether a text stands above its panel."""
-    return isinstance(mark.get("y"), (int, float)) and mark["y"] < 0
 
 
 def _in_lines(step: dict[str, Any]) -> dict[str, Any]:

@@ -101,9 +101,8 @@ def figures(name: str, notebook: Any, folder: Path) -> list[Figure]:
         section = (_headings(cell) or [section])[-1]
         stems = _saved(cell)
         captions = _captions_below(notebook, number)
-        if (
-            0 < len(stems) < len(captions)
-        ):  # more paragraphs than figures: the last figure has the rest
+        # more paragraphs than figures: the last figure has the rest
+        if 0 < len(stems) < len(captions):
             captions = [
                 *captions[: len(stems) - 1],
                 "\n\n".join(captions[len(stems) - 1 :]),
@@ -180,9 +179,8 @@ def page(name: str, notebook: Any, folder: Path) -> Any:
                 )
             elif cell.source.startswith("# Further"):
                 lower += 1
-            if (
-                len(cells) > 1
-            ):  # a page has one title, and the other headings stand below it
+            # a page has one title, and the other headings stand below it
+            if len(cells) > 1:
                 cell.source = lowered(cell.source, lower)
         elif stems:
             cell.outputs = _without_images(cell.outputs, len(stems))

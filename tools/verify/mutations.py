@@ -58,9 +58,8 @@ def put(fault: Fault, tree: Path) -> None:
             f"the text must be once in {fault.file}, is {found} times: {fault.before!r}"
         )
     path.write_text(source.replace(fault.before, fault.after), encoding="utf-8")
-    if (
-        "numba" in source
-    ):  # compiled functions of other files hold copies of those that are called
+    # compiled functions of other files hold copies of those that are called
+    if "numba" in source:
         for compiled in tree.rglob("__pycache__/*.nb[ic]"):
             compiled.unlink()
 

@@ -50,9 +50,8 @@ def gaussian_integral(epsilon: Any, sigma: Any, change: Any) -> Any:
     """Return delta of Gaussian noise by integration over the noise, in units of
     sigma."""
     move = change / sigma
-    end = (
-        epsilon / move - move / 2
-    )  # the loss is move z + move^2 / 2 for noise z in the direction of the change
+    # the loss is move z + move^2 / 2 for noise z in the direction of the change
+    end = epsilon / move - move / 2
 
     def gain(z: Any) -> Any:
         return (
