@@ -49,7 +49,8 @@ ENTRIES: dict[str, Entry] = {}
 LEFT_OUT = {
     "a check, or a part of what is fuzzed and checks its arguments": """
         checks.mask checks.fitted checks.shown checks.arrayed checks.flag
-        checks.together numerics.hockey_stick.* numerics.search.*
+        checks.together checks.fits_into_memory
+        numerics.hockey_stick.* numerics.search.*
         numerics.special.tail_series numerics.special.log1p_minus
         markov.sparse.square
         dirichlet.matrix.largest_k boltzmann.sampling.refuse_large_tables
@@ -95,7 +96,7 @@ LEFT_OUT = {
         figures.house_style.mark_* figures.saving.save*
         figures.saving.show_table figures.price.*""",
     "has no argument": """
-        streams.cores datasets.*.checksums
+        streams.cores compiled.sources datasets.*.checksums
         datasets.*.load_sources datasets.*.load_grades datasets.*.load_taxi_zones
         datasets.*.load_zone_adjacency figures.house_style.style""",
 }
