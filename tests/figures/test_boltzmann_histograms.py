@@ -26,10 +26,10 @@ def test_the_chart_of_walks_holds_its_table_and_the_odds(held):
     table = pd.DataFrame(rows, columns=["t", "k", "z", *LAWS, "odds"])
     moving = walk_chart(table, LAWS, 10.0)
     pd.testing.assert_frame_equal(held(moving), table, check_dtype=False)
-    steps, warm = moving.spec["params"]
-    assert steps["value"] == 1 and warm["value"] == 10.0
-    assert warm["bind"]["options"] == [1.0, 10.0]
-    assert "datum.odds" in str(moving.spec["layer"][1])
+    (warm,) = moving.spec["params"]
+    assert warm["value"] == 10.0 and warm["bind"]["options"] == [1.0, 10.0]
+    assert moving.spec["facet"]["row"]["field"] == "k"
+    assert "datum.odds" in str(moving.spec["spec"]["layer"][1])
 
 
 def test_one_person_leaves_the_largest_bin_for_the_smallest():
