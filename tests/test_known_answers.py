@@ -260,8 +260,10 @@ class Scaled:
 
 def wrong_weights(patch, factor):
     """The weights of the words fall too fast or too slowly."""
-    right = permute_and_flip._log_q
-    patch.setattr(permute_and_flip, "_log_q", lambda *case: factor * right(*case))
+    right = permute_and_flip.log_weights_of
+    patch.setattr(
+        permute_and_flip, "log_weights_of", lambda *case: factor * right(*case)
+    )
 
 
 def wrong_law(patch, factor):
@@ -302,13 +304,13 @@ def wrong_zero_sum(patch, factor):
 
 def wrong_stated_epsilon(patch, factor):
     """The epsilon that a release states."""
-    right = boltzmann.private_histogram._zero_sum_laplace
+    right = boltzmann.private_histogram.zero_sum_mechanism
 
     def mechanism(epsilon, total):
         made = right(epsilon, total)
         return dataclasses.replace(made, epsilon=factor * made.epsilon)
 
-    patch.setattr(boltzmann.private_histogram, "_zero_sum_laplace", mechanism)
+    patch.setattr(boltzmann.private_histogram, "zero_sum_mechanism", mechanism)
 
 
 def wrong_temperature(patch, factor):

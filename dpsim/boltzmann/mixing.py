@@ -323,7 +323,7 @@ def mixing_bound(
     array([0.413, 0.   ])
     """
     k = checks.integers("steps", steps, 0)
-    first, rate = _log_bound(total, bins, t, epsilon)
+    first, rate = log_distance_bound(total, bins, t, epsilon)
     delta = np.exp(np.minimum(first + k * rate, 0.0))
     return checks.plain(np.clip(delta, 1e-300, 1.0))
 
@@ -331,11 +331,13 @@ def mixing_bound(
 def enough_steps(total: int, bins: int, t: float, epsilon: float, delta: float) -> int:
     """Return the first k whose `mixing_bound` is at most delta, for delta in (0, 1]."""
     delta = checks.scalar("delta", delta, 0.0, 1.0, open_low=True)
-    first, rate = _log_bound(total, bins, t, epsilon)
+    first, rate = log_distance_bound(total, bins, t, epsilon)
     return max(0, math.ceil((math.log(delta) - first) / rate))
 
 
-def _log_bound(total: int, bins: int, t: float, epsilon: float) -> tuple[float, float]:
+def log_distance_bound(
+    total: int, bins: int, t: float, epsilon: float
+) -> tuple[float, float]:
     """Return the logarithms of the bound before any step and of its factor per step."""
     total, bins, t = _checked(total, bins, t)
     epsilon = checks.scalar("epsilon", epsilon, 0.0)

@@ -100,7 +100,7 @@ def privatize(
     fixed, counted, free = _parts(invariant, total, bins)
     people = total - int(counted.sum())
     if mechanism == "laplace":
-        chosen = _zero_sum_laplace(epsilon, people)
+        chosen = zero_sum_mechanism(epsilon, people)
     elif steps is None:
         chosen = _limit(epsilon, people, free.size)
     else:
@@ -160,7 +160,7 @@ def _parts(
 # The statement of the mechanisms below is their name, and they draw the free counts.
 
 
-def _zero_sum_laplace(epsilon: float, total: int) -> private.Mechanism:
+def zero_sum_mechanism(epsilon: float, total: int) -> private.Mechanism:
     """Return zero-sum noise, followed by the projection onto the nearest histogram."""
     epsilon = checks.scalar("epsilon", epsilon, SMALLEST_EPSILON_OF_LAPLACE, 1000.0)
     inner = epsilon - zero_sum_noise.ROUNDING

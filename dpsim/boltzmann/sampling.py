@@ -90,8 +90,8 @@ def sample_exact(
     generator = checks.generator(rng)
     total = int(centre.sum())
     refuse_large_tables(total, centre.size, a)
-    tilt = _tilt(centre, a, total)
-    mode, low, high = _windows(centre, a, tilt, total)
+    tilt = find_tilt(centre, a, total)
+    mode, low, high = likely_windows(centre, a, tilt, total)
     last = int(np.argmax(high - low))
     tables = {}
     for i in np.delete(np.arange(centre.size), last):
@@ -155,7 +155,7 @@ def limit_error(
     cut = math.log(2.0 * bins * (total + 1.0)) - log_left_out
     cut += bins * _log_terms(total, a)
     width = _width(total, a, cut)
-    exponents = 4.0 * bins * width * _largest_tilt(total, bins, a)
+    exponents = 4.0 * bins * width * largest_tilt(total, bins, a)
     exponents += (bins + 1.0) * (cut + 3.0)
     draws = bins * exact_draws.relative_error(int(width), cut)
     return cut, exact_draws.UNIT * exponents + draws
@@ -177,7 +177,7 @@ def _width(total: int, a: float, cut: float) -> float:
     return min(total + 1.0, 2.0 * math.sqrt(cut / a) + 4.0)
 
 
-def _largest_tilt(total: int, bins: int, a: float) -> float:
+def largest_tilt(total: int, bins: int, a: float) -> float:
     """Return a bound beyond which no tilt is used."""
     return 2.0 * total * a + math.log(bins) + 5.0
 
@@ -190,15 +190,15 @@ def draw_limit(x: Integers, a: float, cut: float, rng: np.random.Generator) -> I
     exp(-cut) can occur, however improbable it is.
     """
     total = int(x.sum())
-    largest = _largest_tilt(total, x.size, a)
+    largest = largest_tilt(total, x.size, a)
     most = x.size * _log_terms(total, a)
-    best = float(np.clip(_tilt(x, a, total), -largest, largest))
+    best = float(np.clip(find_tilt(x, a, total), -largest, largest))
     for tilt in (best, 0.0):
-        mode, low, high = _windows(x, a, tilt, total, cut)
+        mode, low, high = likely_windows(x, a, tilt, total, cut)
         logs = []
         for i in range(x.size):
             window = np.arange(low[i], high[i] + 1)
-            logs.append(_exponents(window, mode[i], x[i], a, tilt))
+            logs.append(log_weights(window, mode[i], x[i], a, tilt))
         trees = [exact_draws.weight_tree(each) for each in logs]
         at_modes = float((tilt * (mode - x) - a * (mode - x) ** 2).sum())
         if sum(float(tree[1]) for tree in trees) + at_modes <= most:
@@ -246,15 +246,15 @@ def refuse_large_tables(total: int, bins: int, a: float, cut: float = CUT) -> No
 
 def _terms(z: Any, mode: Any, x: Any, a: float, tilt: float) -> Array:
     """Return exp(-a (z - x)^2 + tilt z) relative to its value at the mode."""
-    return np.exp(_exponents(z, mode, x, a, tilt))
+    return np.exp(log_weights(z, mode, x, a, tilt))
 
 
-def _exponents(z: Any, mode: Any, x: Any, a: float, tilt: float) -> Array:
+def log_weights(z: Any, mode: Any, x: Any, a: float, tilt: float) -> Array:
     """Return -a (z - x)^2 + tilt z minus its value at the mode."""
     return np.asarray((z - mode) * (tilt - a * (z + mode - 2.0 * x)))
 
 
-def _windows(
+def likely_windows(
     x: Integers, a: float, tilt: float, total: int, cut: float = CUT
 ) -> tuple[Integers, Integers, Integers]:
     """Return each bin's mode in 0..N and the first and the last z of its window.
@@ -273,13 +273,13 @@ def _windows(
     return mode, np.maximum(mode - below, 0), np.minimum(mode + above, total)
 
 
-def _tilt(x: Integers, a: float, total: int) -> float:
+def find_tilt(x: Integers, a: float, total: int) -> float:
     """Return a tilt with an expected total near N, by Newton steps in a bracket."""
     low = -math.inf
     high = math.inf
     tilt = 0.0
     for _ in range(200):
-        mode, first, last = _windows(x, a, tilt, total)
+        mode, first, last = likely_windows(x, a, tilt, total)
         stride = 1 + (last - first) // TILT_POINTS
         points = int(((last - first) // stride).max()) + 1
         grid = first[:, None] + stride[:, None] * np.arange(points)

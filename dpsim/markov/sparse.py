@@ -86,10 +86,10 @@ def stationary(P: Any) -> Array:
     number of iterations, the residual and the proven bound.
     """
     pi, steps = _power_iteration(P)
-    residual, bound = _error_bound(P, pi)
+    residual, bound = error_bound(P, pi)
     if bound > LARGEST_ERROR:
         pi = _solution_from_atom(P, int(np.argmax(pi)), pi)
-        residual, bound = _error_bound(P, pi)
+        residual, bound = error_bound(P, pi)
     if bound > LARGEST_ERROR:
         raise ValueError(
             f"P must mix faster: after {steps} iterations and GMRES the residual is "
@@ -119,7 +119,7 @@ def _power_iteration(P: Any) -> tuple[Array, int]:
     return pi, step
 
 
-def _error_bound(P: Any, pi: Array) -> tuple[float, float]:
+def error_bound(P: Any, pi: Array) -> tuple[float, float]:
     """Return the residual ||pi P - pi||_1 and a proven bound on ||pi - exact||_1.
 
     The bound is infinite if none is found. Here `exact` is the stationary distribution

@@ -107,7 +107,7 @@ def _is_certified(k: float, beta: float, radius: float) -> bool:
     for _ in range(50):
         if not 0 < low.size <= 2**16:
             break
-        unsettled = _scaled_tail_bound(k, low, high, radius) * (1 + slack) > beta
+        unsettled = scaled_tail_bound(k, low, high, radius) * (1 + slack) > beta
         low = low[unsettled]
         high = high[unsettled]
         middle = (low + high) / 2
@@ -147,7 +147,7 @@ def _lower_tail(k: float, low: Array, high: Array, radius: float) -> Array:
     return _upper_tail(k, 1 - high, 1 - low, radius)
 
 
-def _scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
+def scaled_tail_bound(k: float, low: Array, high: Array, radius: float) -> Array:
     """Return a bound on g_r(x)/x over x in (low, high].
 
     The bound is close even for low = 0.

@@ -189,7 +189,7 @@ def epsilon_for(log_target: ArrayLike, a: ArrayLike, t: ArrayLike, pair: int) ->
     goal, a, t = map(np.array, np.broadcast_arrays(log_target, a, t))
 
     def excess(epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
-        return _excess(epsilon, a, t, pair, goal)
+        return excess_over(epsilon, a, t, pair, goal)
 
     low = np.zeros(a.shape)
     high = t / (a + np.sqrt(a))
@@ -216,7 +216,7 @@ def scale_for(
     """
 
     def excess(log_x: Array, epsilon: Array, a: Array, t: Array, goal: Array) -> Array:
-        return _excess(epsilon, a * np.exp(log_x), t * np.exp(log_x), pair, goal)
+        return excess_over(epsilon, a * np.exp(log_x), t * np.exp(log_x), pair, goal)
 
     args = tuple(map(np.asarray, (epsilon, a, t, log_target)))
     low = np.log(lowest)
@@ -226,7 +226,9 @@ def scale_for(
     return np.where(excess(low, *args) <= 0.0, found, 0.0)[()]
 
 
-def _excess(epsilon: Array, a: Array, t: Array, pair: int, log_target: Array) -> Array:
+def excess_over(
+    epsilon: Array, a: Array, t: Array, pair: int, log_target: Array
+) -> Array:
     """Return log delta, raised by its largest possible error, minus the target."""
     value = log_delta(epsilon, a, t, pair)
     largest = value + ABSOLUTE_ERROR + RELATIVE_ERROR * np.abs(value)

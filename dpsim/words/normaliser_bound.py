@@ -99,12 +99,12 @@ def largest_log_ratio(chain: Chain, n: int, rate: float) -> float:
     )
     first = matrix[[chain.start], :].toarray().ravel()
     weights = np.where(chain.letters[:, None] == chain.letters, 1.0, q)
-    before = _side(sp.csr_array(matrix.T), first, n, weights)
-    after = _side(matrix, np.ones(chain.states), n, weights)
+    before = one_side(sp.csr_array(matrix.T), first, n, weights)
+    after = one_side(matrix, np.ones(chain.states), n, weights)
     return min(rate, _branch_and_bound(before, after, chain, n, q) + SLACK)
 
 
-def _side(feeds: sp.csr_array, first: Array, n: int, weights: Array) -> Side:
+def one_side(feeds: sp.csr_array, first: Array, n: int, weights: Array) -> Side:
     """Return the bounds on the messages from one end of the word."""
     states = len(first)
     low = np.full((n, states, states), np.inf)

@@ -54,7 +54,7 @@ class Mechanism(NamedTuple):
             stairs = np.ceil((np.arange(log_counts.shape[-1]) + offset) / self.b)
             log_weight = -np.asarray(self.epsilon)[..., None] / 2.0 * stairs
         else:
-            log_weight = _log_q(log_counts, self.epsilon, self.b)
+            log_weight = log_weights_of(log_counts, self.epsilon, self.b)
         if self.name == "permute-and-flip":
             return log_weight + log_integrals(log_counts, log_weight)
         return log_weight - logsumexp(log_counts + log_weight, axis=-1, keepdims=True)
@@ -203,7 +203,8 @@ def _mean(pmf: Array) -> Array:
     return np.asarray(pmf @ np.arange(pmf.shape[-1], dtype=float))
 
 
-def _log_q(log_counts: Array, epsilon: Any, b: int) -> Array:
+def log_weights_of(log_counts: Array, epsilon: Any, b: int) -> Array:
+    """Return the logarithm of a word's weight at each distance, -epsilon l / (2 b)."""
     rate = np.asarray(epsilon / (2.0 * b))
     return -rate[..., None] * np.arange(log_counts.shape[-1])
 

@@ -80,7 +80,7 @@ def spend(
         limit = loss_limit("limit", *_pair(limit))
     path = Path(os.path.realpath(path_text("budget", file, "a file")))
     try:
-        with _locked(path):
+        with locked_account(path):
             book, mode = _read(path, unit, limit)
             most = Limit(*book["limit"])
             spent = [
@@ -104,7 +104,7 @@ def spend(
                 book["releases"].append(
                     {**loss._asdict(), "events": unit.events, "time": now}
                 )
-                _write(path, book, mode)
+                write_account(path, book, mode)
     except OSError as error:
         raise ValueError(
             f"budget: {os.fspath(file)!r} cannot be read and written ({error.strerror})"
@@ -207,7 +207,7 @@ def _read(path: Path, unit: Unit, limit: Limit | None) -> tuple[dict[str, Any], 
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked_account(path: Path) -> Iterator[None]:
     """Hold the lock of a file beside the budget file, and remove this file at the end.
 
     The lock belongs to an open file description, so other threads of this process have
@@ -234,7 +234,7 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _write(path: Path, book: dict[str, Any], mode: int) -> None:
+def write_account(path: Path, book: dict[str, Any], mode: int) -> None:
     """Replace the budget file atomically.
 
     When this function returns, the new file is on the disk and has the given mode.

@@ -170,14 +170,14 @@ def _learn_counts(
 
     expected: the counts expected from the margins
     """
-    mean, quantiles, evidence = _posterior(noisy, expected, noise)
+    mean, quantiles, evidence = posterior_of(noisy, expected, noise)
     empty = weak_rows(support, noisy, noise) & (
         row_sums(evidence, support) <= -math.log(2.0)
     )
-    return np.where(empty[support.rows], 0.0, _of_rows(quantiles, mean, support))
+    return np.where(empty[support.rows], 0.0, rows_estimate(quantiles, mean, support))
 
 
-def _posterior(
+def posterior_of(
     noisy: Array, expected: Array, noise: Noise
 ) -> tuple[Array, Array, Array]:
     """Return the mean, the quantiles and the evidence of each pair's true count.
@@ -266,7 +266,7 @@ def bin_shares(
     return shares
 
 
-def _of_rows(quantiles: Array, mean: Array, support: Support) -> Array:
+def rows_estimate(quantiles: Array, mean: Array, support: Support) -> Array:
     """Return the counts that `RULE` computes from the posterior quantiles and means.
 
     If the counts of a row would add up to less than half of the sum of its means, the

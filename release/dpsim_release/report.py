@@ -89,10 +89,10 @@ def _pictures(chain: PrivateChain, bars: pd.DataFrame | str) -> str:
         )
     ]
     pictures = _bars(names, largest["noisy_count"], texts, largest, "events", caption)
-    return pictures + _matrix(chain) + _long_run(chain, bars)
+    return pictures + matrix_table(chain) + _long_run(chain, bars)
 
 
-def _matrix(chain: PrivateChain) -> str:
+def matrix_table(chain: PrivateChain) -> str:
     """Return a picture of the transition matrix, with the busiest states first."""
     order = np.argsort(-chain.departures(), kind="stable")[:BARS]
     P = chain.transitions[order][:, order].toarray()

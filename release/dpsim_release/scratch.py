@@ -60,11 +60,11 @@ def connect() -> tuple[Any, Path]:
     """
     place = Path(tempfile.gettempdir()).resolve()
     for left in place.glob(f"{PREFIX}*"):
-        lock = _lock(left)
+        lock = lock_folder(left)
         if lock is not None:
             _remove(left, lock)
     new = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=place))
-    lock = _lock(new)
+    lock = lock_folder(new)
     folder = new.rename(place / new.name.removeprefix("."))
     import ibis  # a plain import, because the keys of runs are made from imports
 
@@ -80,7 +80,7 @@ def connect() -> tuple[Any, Path]:
     return connection, folder
 
 
-def _lock(folder: Path) -> int | None:
+def lock_folder(folder: Path) -> int | None:
     """Return a descriptor that holds the lock of a folder.
 
     If the folder is locked, belongs to another user or cannot be locked, return None.

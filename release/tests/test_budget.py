@@ -320,7 +320,7 @@ def test_no_two_spend_the_rest(
 ) -> None:
     file = tmp_path / "budget"
     spend(file, 0.1, limit=Limit(1.0, 0.0))
-    write = budget._write
+    write = budget.write_account
 
     def late(*arguments: object) -> None:
         """Hold the race open: what was read is written half a second later, when the
@@ -329,7 +329,7 @@ def test_no_two_spend_the_rest(
         time.sleep(0.5)
         write(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(budget, "_write", late)
+    monkeypatch.setattr(budget, "write_account", late)
     fork = multiprocessing.get_context("fork")  # the package is imported once
     with ProcessPoolExecutor(4, fork) if processes else ThreadPoolExecutor(4) as pool:
         running = [pool.submit(spend, file, 0.3) for _ in range(4)]
@@ -355,7 +355,7 @@ def test_who_waits_too_long_is_refused(
     monkeypatch.setattr(budget, "WAIT", 0.1)
     file = tmp_path / "budget"
     with (
-        budget._locked(file),
+        budget.locked_account(file),
         pytest.raises(ValueError, match="another release has locked"),
     ):
         spend(file, 0.1, limit=ONE)

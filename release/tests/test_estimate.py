@@ -179,7 +179,7 @@ def test_a_row_adds_up_half_way_between_its_medians_and_its_mean() -> None:
     quantiles = np.tile(np.arange(7.0)[:, None], (1, 9))
     quantiles[:, 6:] = 0.0
     mean = np.array([5.0, 5.0, 5.0, 3.5, 3.5, 3.5, 0.1, 0.3, 0.2])
-    found = estimate._of_rows(quantiles, mean, support)
+    found = estimate.rows_estimate(quantiles, mean, support)
     np.testing.assert_allclose(found, [4.0] * 3 + [3.25] * 3 + [0.1, 0.3, 0.2])
 
 
@@ -295,7 +295,7 @@ def test_a_row_is_filled_from_twice_as_likely_without_events_on() -> None:
         noisy = release.noisy_counts(
             counts.ravel(), noise, np.random.default_rng(seed)
         ).astype(float)
-        _, _, evidence = estimate._posterior(
+        _, _, evidence = estimate.posterior_of(
             noisy, estimate.expected_counts(support, noisy, noise), noise
         )
         weak = estimate.weak_rows(support, noisy, noise)
@@ -315,7 +315,7 @@ def test_the_evidence_is_the_ratio_of_two_probabilities() -> None:
     noise = laplace_noise(1.0)
     rng = np.random.default_rng(3)
     noisy = release.noisy_counts(np.repeat([0, 30], 20_000), noise, rng).astype(float)
-    _, _, evidence = estimate._posterior(noisy, np.full(noisy.size, 15.0), noise)
+    _, _, evidence = estimate.posterior_of(noisy, np.full(noisy.size, 15.0), noise)
     for seen in (0.0, 3.0, 6.0):
         law = np.exp(-np.abs(seen - np.array([0.0, 30.0])) / noise.scale)
         assert evidence[noisy == seen][0] == pytest.approx(

@@ -62,7 +62,7 @@ def test_a_release_of_shares_of_arrivals_says_so(
     for text in (alike.text, dpsim.load_release(tmp_path).text):
         assert "0 of 80 rows stand out from the noise." in text and said in text
         assert "10 of 80" not in text
-    assert said in report._matrix(alike)
+    assert said in report.matrix_table(alike)
     states = pd.read_csv(tmp_path / "states.csv")
     assert states["arrivals_only"].all() and not states["filled"].any()
     assert states["stationary_low"].isna().all()

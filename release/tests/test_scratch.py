@@ -91,7 +91,7 @@ def test_what_is_not_ours_stays(temporary: Path) -> None:
     (temporary / f"{scratch.PREFIX}file").write_text("x")
     held = temporary / f"{scratch.PREFIX}held"
     held.mkdir()
-    lock = scratch._lock(held)
+    lock = scratch.lock_folder(held)
     scratch.connect()
     assert (
         held.is_dir()

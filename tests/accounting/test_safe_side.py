@@ -50,7 +50,7 @@ def test_the_end_of_the_bracket_that_holds_is_returned(pair, log_target):
         epsilon = float(hockey_stick.epsilon_for(log_target, a, t, pair))
         assert (
             epsilon == 0.0
-            or hockey_stick._excess(epsilon, a, t, pair, log_target) <= 0.0
+            or hockey_stick.excess_over(epsilon, a, t, pair, log_target) <= 0.0
         )
 
 

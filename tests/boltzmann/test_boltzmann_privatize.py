@@ -306,14 +306,14 @@ def test_what_the_limit_leaves_out_and_rounds_is_bounded():
             ):
                 x = np.array(x)
                 cut, error = sampling.limit_error(total, bins, a, -5.0)
-                tilt = sampling._tilt(x, a, total)
-                assert abs(tilt) <= sampling._largest_tilt(total, bins, a)
-                mode, low, high = sampling._windows(x, a, tilt, total, cut)
+                tilt = sampling.find_tilt(x, a, total)
+                assert abs(tilt) <= sampling.largest_tilt(total, bins, a)
+                mode, low, high = sampling.likely_windows(x, a, tilt, total, cut)
                 space = boltzmann.configurations(total, bins)
                 inside = ((space >= low) & (space <= high)).all(axis=1)
                 exact = np.exp(-(a * (space - x) ** 2).sum(axis=1))
                 assert exact[~inside].sum() / exact.sum() <= np.exp(-5.0)
-                drawn = sampling._exponents(space, mode, x, a, tilt).sum(axis=1)
+                drawn = sampling.log_weights(space, mode, x, a, tilt).sum(axis=1)
                 with mpmath.workdps(40):
                     apart = []
                     for z, found in zip(space.tolist(), drawn.tolist()):
@@ -329,7 +329,7 @@ def test_the_cut_of_exact_draws_is_where_they_say():
     """`sample_exact` leaves out terms below e^-100, and no others."""
     x = np.array([400, 300, 300])
     total = 1000
-    _, low, high = sampling._windows(x, 1e-2, 0.0, total)
+    _, low, high = sampling.likely_windows(x, 1e-2, 0.0, total)
     for end, beyond in ((low, low - 1), (high, high + 1)):
         assert (0.01 * (beyond - x) ** 2 >= 100.0 - 1e-9).all() and (
             0.01 * (end - x) ** 2 > 95.0
@@ -352,7 +352,9 @@ def test_no_histogram_needs_more_table_terms_than_were_foreseen(monkeypatch):
         x = rng.multinomial(int(rng.integers(1, 300)), rng.dirichlet(np.full(4, 0.3)))
         a = 10.0 ** rng.uniform(-4, 2.5)
         total = int(x.sum())
-        mode, low, high = sampling._windows(x, a, sampling._tilt(x, a, total), total)
+        mode, low, high = sampling.likely_windows(
+            x, a, sampling.find_tilt(x, a, total), total
+        )
         assert ((low >= 0) & (low <= mode) & (mode <= high) & (high <= total)).all()
         monkeypatch.setattr(sampling, "LARGEST_TERMS", int((high - low + 1).sum()) - 1)
         with pytest.raises(ValueError, match="table terms"):

@@ -57,7 +57,7 @@ def test_the_bound_takes_the_least_likely_start(total, bins, t):
     """Before any step the bound is at least (1 + e^epsilon) / (2 sqrt(pi_x(x)))."""
     states = boltzmann.configurations(total, bins)
     least = min(boltzmann.log_stationary(x, t)[row] for row, x in enumerate(states))
-    first, rate = mixing._log_bound(total, bins, t, 1.5)
+    first, rate = mixing.log_distance_bound(total, bins, t, 1.5)
     assert math.log(1 + math.exp(1.5)) - math.log(2) - least / 2 <= first
     assert rate == math.log(boltzmann.mixing.convergence_rate(total, bins, t))
     k = mixing.enough_steps(total, bins, t, 1.5, 1e-6)

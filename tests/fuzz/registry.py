@@ -67,6 +67,13 @@ LEFT_OUT = {
         words.permute_and_flip.log_integrals
         words.normaliser_bound.* words.exact_epsilon.calibrated
         words.candidates.feasible_transitions words.candidates.successors
+        boltzmann.mixing.log_distance_bound
+        boltzmann.private_histogram.zero_sum_mechanism
+        boltzmann.sampling.largest_tilt boltzmann.sampling.log_weights
+        boltzmann.sampling.likely_windows boltzmann.sampling.find_tilt
+        markov.sparse.error_bound mdp.concentration.scaled_tail_bound
+        words.permute_and_flip.log_weights_of
+        release.estimate.posterior_of release.estimate.rows_estimate
         release.chain.losses
         release.intervals.* release.estimate.count_bins
         release.estimate.bin_likelihood release.estimate.bin_shares

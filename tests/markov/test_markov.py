@@ -233,7 +233,7 @@ def test_sparse_chain_against_elimination_and_its_own_bound():
     P = random_sparse(600, 5, seed=1)
     exact = markov.stationary_distribution(P.toarray())
     pi = markov.stationary_distribution(P)
-    residual, bound = markov_sparse._error_bound(P, pi)
+    residual, bound = markov_sparse.error_bound(P, pi)
     assert np.abs(pi - exact).sum() <= bound < 1e-10
     assert residual < 1e-14
     assert markov.stationary_distribution(
@@ -252,7 +252,7 @@ def test_error_bound_is_nearly_attained(n):
     wrong = 1.01 * exact
     wrong[0] = 1.0 - wrong[1:].sum()
     error = np.abs(wrong - exact).sum()
-    (_, bound) = markov_sparse._error_bound(sparse.csr_array(P), wrong)
+    (_, bound) = markov_sparse.error_bound(sparse.csr_array(P), wrong)
     assert error <= bound <= 1.02 * error
 
 
@@ -266,7 +266,7 @@ def test_slowly_mixing_sparse_chain_is_solved_or_refused():
     pi = markov.stationary_distribution(sparse.csr_array(P))
     assert (
         np.abs(pi - exact).sum()
-        <= markov_sparse._error_bound(sparse.csr_array(P), pi)[1]
+        <= markov_sparse.error_bound(sparse.csr_array(P), pi)[1]
         < 1e-6
     )
     up[1000] = down[1000] = 1e-13
@@ -530,7 +530,7 @@ def test_the_bound_covers_a_residual_lost_to_rounding():
     exact = np.array([0.75, 0.25])
     wrong = exact + np.array([2.0**-28, -(2.0**-28)])
     assert (wrong @ P == wrong).all()
-    residual, bound = markov_sparse._error_bound(sparse.csr_array(P), wrong)
+    residual, bound = markov_sparse.error_bound(sparse.csr_array(P), wrong)
     assert residual == 0.0 and np.abs(wrong - exact).sum() <= bound < 1e-5
 
 

@@ -341,7 +341,7 @@ def test_what_certifies_a_radius_bounds_the_tail_in_each_whole_cell(k, radius):
         x = np.linspace(low, high, 41)[1:]
         tail = scaled_tail(x[x < 1.0], k, radius)
         assert (
-            tail <= concentration._scaled_tail_bound(k, low, high, radius) * (1 + 1e-9)
+            tail <= concentration.scaled_tail_bound(k, low, high, radius) * (1 + 1e-9)
         ).all()
 
 

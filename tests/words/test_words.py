@@ -21,7 +21,7 @@ from dpsim.words import (
 )
 from dpsim.words.automaton import log_integers
 from dpsim.words.candidates import word_space
-from dpsim.words.normaliser_bound import _side, largest_log_ratio
+from dpsim.words.normaliser_bound import largest_log_ratio, one_side
 from dpsim.words.permute_and_flip import (
     MECHANISMS,
     Mechanism,
@@ -392,7 +392,7 @@ def test_bounds_on_messages_hold_for_every_word():
         adjacency = random_chain(rng, states)
         weights = np.where(np.eye(states), 1.0, q)
         matrix = sp.csr_array(adjacency.astype(float).T)
-        before = _side(matrix, adjacency[0] * 1.0, n, weights)
+        before = one_side(matrix, adjacency[0] * 1.0, n, weights)
         for word in itertools.islice(feasible(n, adjacency=adjacency, start=0), 300):
             inflow = adjacency[0] * 1.0  # the weight of what may follow a prefix
             for position, letter in enumerate(word):
