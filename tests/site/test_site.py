@@ -822,7 +822,7 @@ def test_a_card_has_its_question_and_the_papers_first_figure(
         "figa1_toy": "**Figure A1. Ours.**",
         "fig2_theirs": "**Paper, Figure 2. Theirs.**",
     }
-    monkeypatch.setattr(pages.notebook_pages, "screen_size", lambda path: (100, 50))
+    monkeypatch.setattr(pages.notebook_pages, "screen_size", lambda *_: (100, 50))
     figures = [
         notebooks.Figure("matrix_dirichlet", stem, caption, "")
         for stem, caption in captions.items()
